@@ -1,10 +1,12 @@
-//! Names a build by the sources of operator, simulator and the libraries of both, so that
-//! `stowage-proof merge` can tell the shards of different ones apart, wherever they were built.
+//! Sets `STOWAGE_SOURCES` to a hash of all sources on which the outcome of a schedule depends.
+//!
+//! `stowage-proof merge` refuses shards with different hashes. The hash is one of sources and not
+//! of the binary, because shards may be built on different machines.
 
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// Sources on which the outcome of a schedule depends.
+/// Files and directories of these sources.
 const SOURCES: [&str; 6] = ["src", "../world/src", "../operator/src", "../gateway/src", "../crates", "../Cargo.lock"];
 
 fn main() -> io::Result<()> {

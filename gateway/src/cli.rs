@@ -211,7 +211,7 @@ impl Cli {
     /// Runs the command.
     ///
     /// # Errors
-    /// Returns one sentence about what failed.
+    /// Returns an error message.
     pub fn execute(self) -> Result<(), String> {
         let Command::Run(args) = self.command;
         daemon::log::init(args.process.log_format);

@@ -23,7 +23,7 @@ const MOST_HEADERS: usize = 64;
 pub struct Rule {
     origins: Vec<Pattern>,
     methods: Vec<CorsMethod>,
-    /// Names of allowed request headers, in lower case.
+    /// Allowed headers, in lower case.
     headers: Vec<Pattern>,
     exposed: Option<HeaderValue>,
     max_age: Option<HeaderValue>,
@@ -66,7 +66,7 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// Reads them from the head of a request.
+    /// Reads these parts from the head of a request.
     #[must_use]
     pub fn of(parts: &Parts) -> Self {
         Self { method: parts.method.clone(), origin: parts.headers.get(ORIGIN).cloned() }

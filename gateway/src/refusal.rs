@@ -10,7 +10,7 @@ use http::StatusCode;
 pub struct Refusal {
     /// S3's error code.
     pub code: Code,
-    /// A sentence: what was wrong and what to do.
+    /// Message for the client: what was wrong and what to do.
     pub message: Cow<'static, str>,
     /// Further elements of the response, by name.
     pub details: Vec<(&'static str, String)>,

@@ -16,9 +16,9 @@ const ENCODED_IN_PATH: &AsciiSet = &ENCODED.remove(b'/');
 /// A decoded query parameter.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Pair {
-    /// Its name.
+    /// Name of the parameter.
     pub name: Vec<u8>,
-    /// Its value; empty if it has none.
+    /// Value of the parameter; empty if it has none.
     pub value: Vec<u8>,
 }
 

@@ -300,8 +300,8 @@ fn own_manifests_have_their_own_store_and_fewer_steps() {
     assert!(text.contains("https://fast.example") && text.contains("alone       only"), "{text}");
 }
 
-/// With an unversioned bucket, and with rotation without overlap, during which a tenant's requests
-/// can fail.
+/// The tour can't show some steps with an unversioned bucket, or with rotation without overlap,
+/// during which a tenant's requests can fail.
 #[test]
 fn what_own_manifests_give_no_occasion_for_is_left_out() {
     let spec =
@@ -314,7 +314,7 @@ fn what_own_manifests_give_no_occasion_for_is_left_out() {
     assert!(stdout(&sim(&["demo", "-f", "-"], &forced)).contains("Unversioned"));
 }
 
-/// With a claim for a backend that doesn't exist: the rest of the tour still runs.
+/// A claim for a backend that doesn't exist fails its step; the rest of the tour still runs.
 #[test]
 fn a_step_that_fails_is_shown_and_makes_the_exit_code() {
     let waiting = "---\napiVersion: broker.stowage.io/v1alpha1\nkind: BucketClaim\n\

@@ -21,7 +21,7 @@ pub struct BackendStore {
     pub endpoint: Endpoint,
     /// Region of the store.
     pub region: String,
-    /// Account that owns its buckets.
+    /// Account that owns the backend's buckets.
     pub account: String,
     /// Admin credentials, access key id and secret key. Without them the store refuses the
     /// operator.

@@ -21,7 +21,7 @@ use crate::manifests;
 #[derive(Clone)]
 pub(super) struct Beginning {
     pub(super) cluster: Cluster,
-    /// Actions of users in it.
+    /// Actions of users that led to this state.
     pub(super) events: Vec<Event>,
 }
 
@@ -70,7 +70,7 @@ async fn make(Origin { seed, writes_before, at, accesses, foreign }: Origin) -> 
     let clock = VirtualClock::starting_at(at);
     let cluster = Cluster::new(clock.clock(), seed);
     cluster.pass_over_versions(writes_before);
-    // Without the kind, each call of a world is the same as before accesses existed.
+    // Without the kind, each call of a world is the same as in versions without accesses.
     let count = definitions().len() - usize::from(!accesses);
     for definition in &definitions()[..count] {
         cluster.serve(definition).expect("the project's own CRDs are valid");

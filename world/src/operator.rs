@@ -33,21 +33,21 @@ pub fn operator_instance(name: &str) -> Option<u32> {
 /// Environment of an operator. It is the same for all its processes.
 #[derive(Clone)]
 pub struct Circumstances {
-    /// Its configuration, except the election.
+    /// Configuration of the operator, except the election.
     pub config: Config,
     /// Time after which each process ends by itself, if it does.
     pub ends_after: Option<Duration>,
-    /// True if it takes part in an election.
+    /// True if the operator takes part in an election.
     pub elects: bool,
     /// The Kubernetes API.
     pub api: ApiService,
-    /// Stores that it can reach.
+    /// Stores that the operator can reach.
     pub stores: Stores,
-    /// Numbering and faults of its calls.
+    /// Numbering and faults of the operator's calls.
     pub effects: Effects,
-    /// Its wall clock.
+    /// Wall clock of the operator.
     pub clock: WallClock,
-    /// Its monotonic clock.
+    /// Monotonic clock of the operator.
     pub uptime: Uptime,
 }
 
@@ -77,7 +77,7 @@ impl Operator {
         }
     }
 
-    /// Runs until it is stopped, and restarts after each crash.
+    /// Runs the operator until it is stopped, and restarts it after each crash.
     pub async fn live(self) {
         let mut downtime = DOWNTIME;
         while !*self.stop.borrow() {
@@ -184,7 +184,7 @@ impl Operator {
         self.received.load(Ordering::Relaxed)
     }
 
-    /// Waits until its caches are filled.
+    /// Waits until the operator's caches are filled.
     pub async fn ready(&self) {
         // The sender is in `self`, so this cannot fail.
         let _ = self.ready.subscribe().wait_for(|ready| *ready).await;

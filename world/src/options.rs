@@ -57,8 +57,8 @@ pub struct Options {
 /// Support for accesses in a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Accesses {
-    /// Neither cluster nor operator know accesses. Each call is the same as before accesses
-    /// existed.
+    /// Neither cluster nor operator know accesses. Each call is the same as in versions without
+    /// accesses.
     Absent,
     /// The operator would serve accesses, but the cluster does not have the kind.
     Unknown,

@@ -68,7 +68,7 @@ impl<S> Clone for Hosts<S> {
 
 /// A service that answers requests at a host.
 pub trait Host {
-    /// Its HTTP service.
+    /// HTTP service of the host.
     type Http: Service<Request<Body>, Response = Response<Body>, Error: Into<BoxError>, Future: Send> + Send + 'static;
 
     /// Returns a handle to the service.

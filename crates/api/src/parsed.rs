@@ -347,7 +347,8 @@ mod tests {
         Backend::parse(&serde_json::from_value(raw).unwrap()).unwrap()
     }
 
-    /// Such lists can come from an older server, or from one without the validation rule.
+    /// Lists with invalid entries can come from an older server, or from one without the validation
+    /// rule.
     #[test]
     fn what_is_no_endpoint_was_none_before() {
         let named = ["http://S3.example:80/", "s3.example", "https://u:p@s3.example", "http://old.example"];

@@ -13,7 +13,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 /// retry: that is up to its users.
 ///
 /// # Errors
-/// Returns one sentence about the failure. It does not quote the kubeconfig.
+/// Returns an error message about the failure. It does not quote the kubeconfig.
 pub async fn client(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<(Client, Option<String>), String> {
     let explicit = kubeconfig.is_some() || context.is_some();
     let mut config = if explicit {

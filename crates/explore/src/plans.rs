@@ -20,12 +20,12 @@ pub struct Undisturbed<'a, V = Nobody> {
 }
 
 impl<'a, V> Undisturbed<'a, V> {
-    /// Returns true if faults may meet the call of this number.
+    /// Returns true if the call of this number is subject to faults.
     pub fn could_meet(&self, number: u64) -> bool {
         number > self.before && number <= self.until
     }
 
-    /// Returns the calls that faults may meet.
+    /// Returns the calls that are subject to faults.
     pub fn met(&self) -> impl Iterator<Item = &'a Line<V>> {
         let (before, until) = (self.before, self.until);
         self.lines.iter().filter(move |line| line.number > before && line.number <= until)

@@ -202,7 +202,7 @@ impl<V: Vocabulary> Drop for Effect<V> {
     }
 }
 
-/// Returns the error for a lost request and for a lost answer: the caller cannot distinguish them.
+/// Returns the error for a lost request or a lost answer: the caller cannot distinguish them.
 fn connection_lost() -> BoxError {
     io::Error::from(io::ErrorKind::ConnectionReset).into()
 }

@@ -84,13 +84,13 @@ impl<V: Vocabulary> Fault<V> {
         call.chain(process).chain(clock).chain(kube).chain(project).chain(s3).collect()
     }
 
-    /// Returns its name in a plan, without the parameter.
+    /// Returns the name of the fault without the brackets.
     pub fn name(self) -> &'static str {
         of_family!(self, it => it.row().word)
     }
 
-    /// Returns its unique name, for counting. Names in plans are not unique: `already-exists` is a
-    /// fault of an object in one family and of a bucket in another.
+    /// Returns the unique name of the fault for counting. Two families have a fault with the same
+    /// name in plans: a name that is taken, of an object and of a bucket.
     pub fn kind(self) -> &'static str {
         of_family!(self, it => it.row().kind)
     }
@@ -112,23 +112,24 @@ impl<V: Vocabulary> Fault<V> {
         of_family!(self, it => it.row().meets).contain(call.kind())
     }
 
-    /// Returns its duration.
+    /// Returns the duration of the fault.
     pub fn lasts(self) -> Lasts {
         of_family!(self, it => it.row().lasts)
     }
 
-    /// Returns true if it applies to the whole run, whichever call the plan has it at.
+    /// Returns true if the fault applies to the whole run, regardless of its effect pattern.
     pub fn is_of_run(self) -> bool {
         self.lasts() == Lasts::WholeRun
     }
 
-    /// Returns true if its effect can last after its call was answered: a wrong clock, a watch that
-    /// misses an event, an S3 operation or feature that fails, an object that can't be deleted.
+    /// Returns true if the fault can continue or leave something behind after its call is answered:
+    /// a clock that is off, a watch that hides something, a feature or operation that the store
+    /// lacks, an object that cannot be deleted.
     pub fn outlasts_its_call(self) -> bool {
         self.lasts() != Lasts::ItsCall
     }
 
-    /// Returns the way in which it is applied.
+    /// Returns the way in which the fault is applied.
     pub fn applied(self) -> Application {
         of_family!(self, it => it.row().applied)
     }
@@ -153,7 +154,7 @@ impl<V: Vocabulary> Fault<V> {
         found.ok_or(if takes_none { Misspelt::Name } else { Misspelt::Parameter })
     }
 
-    /// Returns this fault with this parameter, or `None` if it can't have it.
+    /// Returns the fault with another parameter, or `None` if the parameter is not valid for it.
     fn with(self, parameter: Option<&str>) -> Option<Self> {
         fn with<F: Vocabulary>(fault: F, parameter: Option<&str>) -> Option<F> {
             match (fault.row().parameter, parameter) {

@@ -28,7 +28,8 @@ pub struct Instance {
     id: u32,
     life: Arc<watch::Sender<Life>>,
     standstill: Standstill,
-    /// True if it runs while another one is suspended. No third instance runs in that time.
+    /// True if the instance runs while another one is suspended. No third instance runs in that
+    /// time.
     is_twin: bool,
 }
 
@@ -55,7 +56,7 @@ impl Instance {
         self.id
     }
 
-    /// Returns true if it has died.
+    /// Returns true if the instance has died.
     pub fn is_dead(&self) -> bool {
         matches!(*self.life.borrow(), Life::Dead { .. })
     }
@@ -195,7 +196,7 @@ async fn moving<F: Future>(instance: &Instance, life: F) -> F::Output {
 pub enum LifeEnd<T> {
     /// The operator's future completed.
     Finished(T),
-    /// The instance was killed by the plan, or by [`Instance::kill`].
+    /// The process was killed: by a crash at this effect, or by [`Instance::kill`] (`None`).
     Crashed {
         /// Number of the call at which the plan killed it. `None` if [`Instance::kill`] did.
         effect: Option<u64>,

@@ -1,5 +1,4 @@
-//! Lasting faults. They meet every call that they affect, from the call for which they are planned
-//! on.
+//! Lasting faults, which apply from the planned call on to every call that they affect.
 
 use tokio::time::Instant;
 
@@ -11,7 +10,7 @@ use super::row::{Lasts, Vocabulary};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lasting<V> {
     fault: Fault<V>,
-    /// Time of its end; `None` for the end of the run.
+    /// Time at which the fault ends; `None` for the end of the run.
     until: Option<Instant>,
 }
 

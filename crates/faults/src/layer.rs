@@ -137,7 +137,7 @@ impl<V: Vocabulary> Effects<V> {
         self.run.state().trace.clone()
     }
 
-    /// Returns the trace so far and removes it, so calls count from one again.
+    /// Takes the trace so far. Calls are then counted from one again.
     pub fn take_trace(&self) -> Trace<V> {
         std::mem::take(&mut self.run.state().trace)
     }

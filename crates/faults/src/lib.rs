@@ -54,7 +54,7 @@
 //!
 //! Nothing here draws a random number or reads a wall clock: times are tokio's. Two runs of the
 //! same program with the same plan, in a deterministic runtime, have the same [`Trace::hash`].
-//! Names that clients make from the wall clock (Events) are masked in it.
+//! Names that clients derive from the wall clock, such as those of Events, are masked in the hash.
 //!
 //! # Limits
 //!
@@ -63,7 +63,6 @@
 //!   of [`Surroundings`], and without one the call fails.
 //! - A suspended process is held where it makes a call or reads an answer. Tasks that it has
 //!   spawned on the runtime continue up to that point.
-//!   given to the runtime runs on up to there.
 
 #![warn(clippy::too_many_lines)]
 

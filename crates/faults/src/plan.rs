@@ -21,7 +21,7 @@ pub struct Plan<V = Nobody> {
 /// One fault at one call, or at each call of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry<V = Nobody> {
-    /// Calls that it meets.
+    /// Effects that the fault meets.
     pub effect: EffectPattern,
     /// Fault to inject.
     pub fault: Fault<V>,

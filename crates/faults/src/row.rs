@@ -31,15 +31,15 @@ pub trait Vocabulary: Copy + Eq + fmt::Debug + Send + Sync + 'static {
 /// All properties of a fault except its answer.
 #[derive(Clone, Debug)]
 pub struct Row<F> {
-    /// Its name in a plan.
+    /// Name of the fault in a plan.
     pub word: &'static str,
-    /// Its name for counting, if another fault has the same name in a plan.
+    /// Name of the fault in counts, if another fault has the same name in a plan.
     pub kind: &'static str,
     /// Parameter in brackets after the name.
     pub parameter: Parameter<F>,
-    /// Calls for which it may be planned.
+    /// Calls for which the fault may be planned.
     pub calls: Calls,
-    /// Calls that it affects, among these and later ones.
+    /// Calls that the fault affects, from the planned call on.
     pub meets: Calls,
     /// Duration of the fault.
     pub lasts: Lasts,

@@ -38,7 +38,7 @@ impl S3Operation {
         self.0.starts_with("Head")
     }
 
-    /// Returns true if it changes nothing.
+    /// Returns true if the operation changes nothing.
     pub fn is_read(self) -> bool {
         self.is_head() || self.0.starts_with("Get") || self.0.starts_with("List")
     }
@@ -56,12 +56,12 @@ impl S3Operation {
         (self.is_read() && !self.is_head() && !NOT_XML.contains(&self.0)) || WRITES.contains(&self.0)
     }
 
-    /// Returns true if it deletes objects or versions.
+    /// Returns true if the operation deletes objects or versions.
     pub fn deletes_objects(self) -> bool {
         matches!(self.0, "DeleteObject" | "DeleteObjects")
     }
 
-    /// Returns true if it is used to empty and delete a bucket.
+    /// Returns true if the operation is used to empty and delete a bucket.
     pub fn empties(self) -> bool {
         const LISTS: [&str; 4] = ["ListObjects", "ListObjectsV2", "ListObjectVersions", "ListMultipartUploads"];
         self.deletes_objects() || LISTS.contains(&self.0) || matches!(self.0, "AbortMultipartUpload" | "DeleteBucket")

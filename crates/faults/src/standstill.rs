@@ -62,7 +62,7 @@ impl Standstill {
         self.state().stop.is_some()
     }
 
-    /// Returns `Ready` when it is suspended.
+    /// Returns `Ready` when the process is suspended.
     pub(super) fn poll_on(&self, context: &Context<'_>) -> Poll<Stop> {
         let mut state = self.state();
         match state.stop {
@@ -74,7 +74,7 @@ impl Standstill {
         }
     }
 
-    /// Returns `Ready` when it is not suspended.
+    /// Returns `Ready` when the process is not suspended.
     pub(super) fn poll_off(&self, context: &Context<'_>) -> Poll<()> {
         let mut state = self.state();
         if state.stop.is_none() {

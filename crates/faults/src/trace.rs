@@ -26,7 +26,7 @@ pub struct Trace<V = Nobody> {
 /// One call and its result: a line of the trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line<V = Nobody> {
-    /// Its number, counted from 1.
+    /// Number of the effect, counted from 1.
     pub number: u64,
     /// Instance of the operator that made the call, see [`super::Instance::id`].
     pub instance: u32,

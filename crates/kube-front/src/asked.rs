@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 /// The API group of policies and webhook configurations.
 pub(crate) const GROUP: &str = "admissionregistration.k8s.io";
-/// Their storage version.
+/// The storage version of policies and webhook configurations.
 pub(crate) const VERSION: &str = "v1";
 
 /// A write to be reviewed.

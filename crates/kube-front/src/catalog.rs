@@ -125,7 +125,7 @@ fn has_scale(kind: &Kind) -> bool {
     )
 }
 
-/// Returns the events of the core group: a second view of the events of `events.k8s.io`.
+/// Returns the Events of the core group: a second view of the Events of `events.k8s.io`.
 fn core_events(kind: &SharedKind) -> Resource {
     Resource {
         group: String::new(),

@@ -198,8 +198,8 @@ fn rules_of(state: &Tables, role: &Value, namespace: &str) -> Vec<Value> {
     rules
 }
 
-/// Returns the initial roles of a cluster: `cluster-admin`, and `admin`, `edit` and `view` for
-/// namespaces. Other roles can extend the latter by their labels.
+/// Returns the initial roles of a cluster: `cluster-admin`, and for namespaces `admin`, `edit` and
+/// `view`, which other roles can extend by their labels.
 pub(super) fn first_roles() -> Vec<Value> {
     let core =
         json!(["configmaps", "endpoints", "events", "persistentvolumeclaims", "pods", "serviceaccounts", "services"]);

@@ -30,9 +30,9 @@ const MOST: usize = 10_000;
 pub struct IssuedTo {
     /// The account's namespace.
     pub namespace: String,
-    /// Its name.
+    /// Name of the ServiceAccount.
     pub name: String,
-    /// Its UID: a recreated account has other tokens.
+    /// UID of the ServiceAccount: a recreated account has other tokens.
     pub uid: String,
     /// Expiry by the cluster's clock.
     pub ends: Timestamp,
@@ -43,7 +43,7 @@ pub struct IssuedTo {
 pub struct Issued {
     /// SHA-256 of the token's text.
     pub hash: [u8; 32],
-    /// Its account and expiry.
+    /// ServiceAccount and expiry of the token.
     pub to: IssuedTo,
 }
 

@@ -49,10 +49,10 @@ pub trait Admission: Send + Sync {
     /// Returns true if the request is sent for the first time.
     fn is_first_try(&self) -> bool;
 
-    /// Returns true if it may suspend the request.
+    /// Returns true if the admission may suspend the request.
     fn may_suspend(&self) -> bool;
 
-    /// Returns true if it has suspended the request.
+    /// Returns true if the admission has suspended the request.
     fn is_suspended(&self) -> bool;
 }
 

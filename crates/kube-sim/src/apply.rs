@@ -150,8 +150,8 @@ fn merge_items(schema: &Schema, old: &[Value], new: &[Value]) -> Vec<Value> {
 
 /// Removes the fields that the manager owned and that no manager owns any more (`Updater.prune`).
 ///
-/// First all fields that the manager owned are removed. Then those with an owner are restored, and
-/// those that were removed with them but were not the manager's.
+/// First all fields that the manager owned are removed. Then two groups of fields are restored:
+/// those that have an owner, and those that were removed with a parent but were not the manager's.
 fn prune(schema: &Schema, merged: &Value, last: &FieldSet, owned: &FieldSet) -> Value {
     let whole = |fields: &FieldSet| fields::with_named_fields(schema, fields);
     let fields_of = |object: &Value| whole(&fields::fields_of(schema, object, &[]));

@@ -26,9 +26,9 @@ pub(crate) struct Entry<'a> {
 /// A listener for changes. It is called in order while each change happens, so it must be quick and
 /// must not call the store.
 pub(crate) trait ChangeLog: Send + Sync {
-    /// An object was changed or removed.
+    /// Receives a change or removal of an object.
     fn changed(&self, entry: &Entry<'_>);
 
-    /// All objects were removed. Calls for the objects that replace them follow.
+    /// Receives the removal of all objects. Calls for the objects that replace them follow.
     fn cleared(&self);
 }

@@ -110,7 +110,7 @@ fn other_kind(kind: &Kind, object: &Value) -> Failure {
     bad_request(format!("{stated} in version {version:?} cannot be handled as a {expected}: the object is a {stated}"))
 }
 
-/// Checks that the object has a name, and that it is the one in the path.
+/// Checks that the object has the name that is in the path.
 ///
 /// # Errors
 /// Returns 400 if it has none or another one.

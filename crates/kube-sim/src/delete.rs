@@ -16,9 +16,9 @@ use super::write;
 pub(crate) enum Propagation {
     /// The garbage collector removes dependants after the object.
     Background,
-    /// Dependants are removed before the object.
+    /// The dependants are removed first.
     Foreground,
-    /// Dependants are kept, without their owner reference.
+    /// The dependants are kept, without the reference to their owner.
     Orphan,
 }
 

@@ -69,7 +69,7 @@ enum Verdict {
     Rest,
     /// Keep only these owners, which exist.
     Keep(Vec<Value>),
-    /// Stop its references from blocking its owners, because together with one of its own
+    /// Stop the object's references from blocking its owners, because together with one of its
     /// dependants there might be a cycle.
     Unblock,
     Delete(Propagation),

@@ -24,9 +24,9 @@ pub struct Kept {
 /// A listener for changes of a cluster. It is called in order while each change happens, so it must
 /// be quick and must not call the cluster. A later call for an object replaces an earlier one.
 pub trait Keeper: Send + Sync {
-    /// An object has this state from now on.
+    /// Stores the new state of an object.
     fn keep(&self, kept: Kept);
 
-    /// All objects were removed.
+    /// Removes all objects.
     fn cleared(&self);
 }

@@ -7,9 +7,9 @@ use super::schema::Schema;
 /// Scope of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// Its objects are in namespaces.
+    /// Objects are in namespaces.
     Namespaced,
-    /// Its objects are not in namespaces.
+    /// Objects are not in namespaces.
     Cluster,
 }
 
@@ -84,7 +84,7 @@ pub struct Kind {
     pub names: Names,
     /// Scope of its objects.
     pub scope: Scope,
-    /// Rules that it follows.
+    /// Rules that the resource follows.
     pub family: Family,
     /// True if `/status` exists, and requests for the object cannot change `status`.
     pub status_subresource: bool,
@@ -117,7 +117,7 @@ impl Kind {
         if self.group.is_empty() { self.plural.clone() } else { format!("{}.{}", self.plural, self.group) }
     }
 
-    /// Returns true if it is defined by a CustomResourceDefinition.
+    /// Returns true if the resource is defined by a CustomResourceDefinition.
     pub fn is_custom(&self) -> bool {
         self.family == Family::Custom
     }

@@ -75,7 +75,7 @@ pub fn dns_subdomain(text: &str) -> Vec<String> {
     errors
 }
 
-/// Returns the errors in a qualified name: keys of labels and annotations, finalizers.
+/// Returns the errors in a qualified name, such as a finalizer or the key of a label or annotation.
 pub(crate) fn qualified_name(text: &str) -> Vec<String> {
     let rule = || {
         format!(

@@ -46,9 +46,9 @@ pub struct Stored {
 /// A listener for writes and changes. It is called while they happen, so it must be quick and must
 /// not call the cluster.
 pub trait Observer: Send + Sync {
-    /// A write was requested.
+    /// Receives a requested write.
     fn asked(&self, author: Option<Author>, write: Asked);
 
-    /// An object was changed.
+    /// Receives a change of an object.
     fn stored(&self, author: Option<Author>, change: Stored);
 }

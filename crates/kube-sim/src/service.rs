@@ -142,7 +142,7 @@ pub(crate) fn dispatch(
 /// status; in groups of definitions and in unknown groups it is a page.
 ///
 /// # Errors
-/// Returns the status, for the server's own groups.
+/// The status, if the answer is one.
 pub(crate) fn nowhere(stored: &Tables, route: &Route) -> Result<Response<ApiBody>, Failure> {
     let built_in = stored.kinds().any(|kind| !kind.is_custom() && kind.group == route.group);
     if built_in { Err(status::no_such_resource()) } else { Ok(output::page_not_found()) }

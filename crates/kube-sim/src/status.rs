@@ -112,8 +112,8 @@ pub(crate) fn wrong_uid(kind: &Kind, place: &Place, expected: &str, actual: &str
     conflict(kind, &place.name, &why)
 }
 
-/// Returns `409 Conflict` for a failed precondition of a DELETE. In this message a server writes
-/// the kind, not the resource as elsewhere.
+/// Returns `409 Conflict` for a failed precondition of a DELETE. Other conflicts of a server name
+/// the resource; this one names the kind.
 pub(crate) fn precondition_failed(kind: &Kind, name: &str, why: &str) -> Failure {
     // The code that produces this message treats an Event as a core object.
     let group =

@@ -11,7 +11,7 @@ use super::status::{FieldError, FieldErrorKind};
 /// Returns true if a wrong type is also wrong in the typed form of objects that server-side apply
 /// uses.
 ///
-/// That form does not distinguish integers from other numbers, accepts any scalar for an
+/// The typed form does not distinguish integers from other numbers, accepts any scalar for an
 /// int-or-string, and null for any type.
 pub(crate) fn is_untypable(error: &FieldError) -> bool {
     let wanted = error.detail.split_once("must be of type ").and_then(|(_, rest)| rest.split_once(':'));

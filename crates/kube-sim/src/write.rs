@@ -79,7 +79,7 @@ fn prepare_create(
         meta::set(object, "generation", 1.into());
     }
     builtin::prepare(kind, object, None);
-    // Owners are determined while the status is still present.
+    // Field owners are determined while the status is still present.
     if ownership == Ownership::Creator {
         managed::record_update(kind, &json::empty(), object, &options.manager, "", &now);
     }
@@ -157,10 +157,11 @@ fn require_namespace(state: &Store, kind: &Kind, object: &Value) -> Result<(), F
     }
 }
 
-/// Stores a new state of an existing object. `object` is decoded and has its `managedFields`.
+/// Stores a new state of an existing object. `object` is decoded, with `managedFields` already
+/// updated.
 ///
 /// # Errors
-/// 409 for another resourceVersion, 422 with every violated rule.
+/// 409 if resourceVersion is not the current one, 422 with every violated rule.
 pub(crate) fn update(
     state: &mut Store,
     kind: &Kind,
@@ -224,13 +225,13 @@ fn settle_version(kind: &Kind, existing: &Value, object: &mut Value) -> Result<(
         None => {
             let path = "metadata.resourceVersion";
             let error = FieldError::invalid(path, 0, "must be specified for an update");
-            // In this message a server writes the resource, not the kind as elsewhere.
+            // Other `Invalid` messages of a server name the kind; this one names the resource.
             Err(status::invalid(&kind.group, &kind.plural, meta::name(existing), &[error]))
         }
     }
 }
 
-/// Restores the parts that the request must not change, and increases the generation.
+/// Restores the fields that this request cannot change, and increases the generation.
 fn prepare_update(kind: &Kind, existing: &Value, mut object: Value, part: Part) -> Value {
     if part == Part::Status {
         let mut whole = existing.clone();
@@ -313,7 +314,7 @@ fn forget_new_times(existing: &Value, object: &mut Value) {
     }
 }
 
-/// Validates by all rules: of metadata, the schema, the kind, and CEL. Returns warnings.
+/// Validates metadata, the schema, the rules of the kind, and CEL rules. Returns warnings.
 fn check(state: &Store, kind: &Kind, object: &Value, old: Option<&Value>, part: Part) -> Result<Vec<String>, Failure> {
     let mut found = Findings::default();
     match old {

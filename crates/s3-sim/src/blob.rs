@@ -41,8 +41,8 @@ impl Home {
         Self { keeper, dropped: Mutex::default(), known: Mutex::default() }
     }
 
-    /// Returns the blob with this number. All references to it share one value, so that it is kept
-    /// until the last of them is dropped.
+    /// Returns the blob with this number. All references share one value: the blob is kept until
+    /// the last of them is dropped.
     pub(super) fn blob(self: &Arc<Self>, id: u64) -> Arc<Blob> {
         let mut known = self.known.lock();
         if let Some(blob) = known.get(&id).and_then(Weak::upgrade) {

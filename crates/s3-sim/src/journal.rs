@@ -42,7 +42,7 @@ impl Journal {
     /// Restores documents of the keeper into a state.
     ///
     /// # Errors
-    /// Returns a sentence about an invalid document. The state then contains a part of them.
+    /// An error message about an invalid document. The state then contains a part of them.
     pub(super) fn restore<'d>(
         &self,
         state: &mut State,

@@ -128,7 +128,7 @@ pub(super) fn objects_v2(call: &mut Call<'_>, input: ListObjectsV2Input) -> S3Re
     })
 }
 
-/// Encodes a continuation token. It is opaque, so that a client that uses a key as a token fails.
+/// Encodes a continuation token. The token is opaque: a client that passes a key instead fails.
 fn encode_token(marker: &str) -> String {
     URL_SAFE_NO_PAD.encode(marker)
 }

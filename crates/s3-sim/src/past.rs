@@ -6,7 +6,7 @@ use super::state::State;
 /// The state before the last write.
 #[derive(Default)]
 pub(super) enum Past {
-    /// No state is kept.
+    /// The state is not kept.
     #[default]
     NotKept,
     /// The state is kept, from the next write on.

@@ -1,4 +1,6 @@
-//! The documents that a keeper stores for changes.
+//! JSON documents in which a keeper stores the content of a store.
+//!
+//! Each bucket, version, upload and part has a place: the key under which its document is stored.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,17 +16,17 @@ use super::keeper::Entry;
 use super::lock::{LockConfiguration, Protection};
 use super::state::{Attributes, Bucket, Object, Part, State, Upload, Version, Versioning};
 
-/// Maximum number of changes in a document of a complete store.
+/// Maximum number of changes in a document of [`Whole`].
 const AT_ONCE: usize = 200;
 
-/// Content of some places.
+/// A document: changes, and the number of the store's last version or upload at that time.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Document {
     pub(super) sequence: u64,
     pub(super) changes: Vec<Change>,
 }
 
-/// New content of a place. Applying it twice has no further effect.
+/// New content at a place. Applying it twice has no further effect.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Change {
@@ -38,14 +40,16 @@ pub(super) enum Change {
     Part(String, String, u64, i32, PartRecord),
 }
 
-/// Returns the key of a place for these parts, which begin with a bucket. Only the keys of places
-/// inside this one begin with it.
+/// Returns the place for these parts, the first of which is the bucket's name. It is a JSON array
+/// without brackets, with a comma after each part, so it is a prefix of exactly the places inside
+/// it.
 pub(super) fn place(parts: &impl Serialize) -> Vec<u8> {
     let array = serde_json::to_vec(parts).expect("it is JSON");
     [&array[1..array.len() - 1], b","].concat()
 }
 
-/// Tags of the things in a bucket that have a key and a number.
+/// Second part of a place in a bucket: it tells versions and uploads apart, which have the same
+/// other parts.
 pub(super) const VERSION: &str = "version";
 pub(super) const UPLOAD: &str = "upload";
 
@@ -60,7 +64,8 @@ impl Change {
     }
 }
 
-/// Returns changes for a keeper, in their order, with the last sequence number.
+/// Returns the entries for a keeper: the last sequence number, then the removed places `gone`, then
+/// the changes.
 pub(super) fn entries(sequence: u64, gone: Vec<Vec<u8>>, changes: Vec<Change>) -> Vec<Entry> {
     let last = Entry { place: place(&["", "last"]), document: Some(document(sequence, Vec::new())) };
     let gone = gone.into_iter().map(|place| Entry { place, document: None });
@@ -102,7 +107,7 @@ pub(super) struct ObjectRecord {
     pub(super) has_hold: bool,
 }
 
-/// Blob, first byte and length of a piece.
+/// A piece of data: number of the blob, offset of the first byte, length.
 #[derive(Serialize, Deserialize)]
 pub(super) struct PieceRecord(pub(super) u64, pub(super) u64, pub(super) u64);
 
@@ -119,9 +124,9 @@ pub(super) struct PartRecord {
     pub(super) modified: Timestamp,
 }
 
-/// Assigns numbers of blobs to bytes that are only in memory, in the order in which they occur.
+/// Assigns blob numbers to data that is only in memory, in the order in which it occurs.
 pub(super) struct Numbers<'a> {
-    /// Bytes by number.
+    /// Assigned numbers with their bytes.
     pub(super) loose: &'a mut Vec<(u64, Bytes)>,
     pub(super) next: u64,
 }
@@ -234,7 +239,8 @@ pub struct Whole {
     pub documents: Vec<Vec<u8>>,
     /// Blobs of the store's keeper, which are kept as long as this value exists.
     pub blobs: BTreeMap<u64, KeptBlob>,
-    /// Bytes that no keeper stores, by number, beginning with the requested one.
+    /// Bytes that no keeper stores, by blob number. The first number is the argument of
+    /// [`Store::whole`](super::Store::whole).
     pub loose: Vec<(u64, Bytes)>,
 }
 
@@ -245,7 +251,8 @@ pub(super) fn all(state: &State) -> Vec<Change> {
     state.buckets.iter().flat_map(|(name, bucket)| everything(name, bucket, &mut numbers)).collect()
 }
 
-/// Returns the complete content of a store.
+/// Returns the complete content of a store. Bytes that are only in memory are numbered from `first`
+/// on.
 pub(super) fn whole(state: &State, first: u64) -> Whole {
     let mut loose = Vec::new();
     let mut numbers = Numbers { loose: &mut loose, next: first };

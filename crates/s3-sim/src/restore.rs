@@ -28,7 +28,7 @@ impl Contents {
     /// Reads documents of another store, whose blobs are in `sources`.
     ///
     /// # Errors
-    /// Returns a sentence about an invalid document, or about missing bytes.
+    /// An error message about an invalid document, or about missing bytes.
     pub(super) fn read<'d>(
         home: Option<&Arc<Home>>,
         documents: impl IntoIterator<Item = &'d [u8]>,
@@ -127,7 +127,7 @@ fn checksum_in(mut of: BTreeMap<String, String>) -> Checksum {
 /// Restores documents of the store itself into a state.
 ///
 /// # Errors
-/// Returns a sentence about an invalid document. The state then contains a part of them.
+/// An error message about an invalid document. The state then contains a part of them.
 pub(super) fn restore<'d>(
     state: &mut State,
     documents: impl IntoIterator<Item = &'d [u8]>,

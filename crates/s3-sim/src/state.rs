@@ -94,7 +94,7 @@ pub(super) struct Bucket {
 pub(super) struct Version {
     /// Number that orders versions by creation.
     pub(super) sequence: u64,
-    /// True if it was created while versioning was not enabled, so that its id is `null`.
+    /// True for a version with the id `null`: it was created while versioning was not enabled.
     pub(super) is_null: bool,
     pub(super) modified: Timestamp,
     pub(super) content: Content,
@@ -181,7 +181,7 @@ impl Version {
 /// Id of versions created while versioning was not enabled.
 pub(super) const NULL_VERSION: &str = "null";
 
-/// Returns a version id. It contains the sequence, so that a listing can continue after a version
+/// Returns a version id. It contains the sequence, because a listing can continue after a version
 /// that was deleted.
 fn version_id(sequence: u64) -> String {
     format!("v{sequence:016}")

@@ -57,8 +57,8 @@ pub use warm_up::WarmUp;
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-/// Stack size of a scenario's thread. Equal to tokio's for its workers, so that code that fits here
-/// fits there.
+/// Stack size of a scenario's thread. It equals the default of tokio's workers, so that code
+/// doesn't overflow there that doesn't overflow here.
 const STACK_BYTES: usize = 2 << 20;
 
 /// Runs a future to completion on a new thread with a new runtime and a paused clock, with all

@@ -37,7 +37,7 @@ f1Oa+4pT2mh4Sxy0UefmqZxhA4JHJ6qQ
 -----END CERTIFICATE-----
 ";
 
-/// For `s3.example` with the same dates, signed by an authority that no client trusts.
+/// Certificate for `s3.example` with the same dates, signed by an authority that no client trusts.
 const LEAF: &str = "\
 -----BEGIN CERTIFICATE-----
 MIIBizCCATGgAwIBAgIUKIJp/RO/2rChEbrQZoyx2P1c75YwCgYIKoZIzj0EAwIw

@@ -12,7 +12,7 @@ use kube::{Client, Config};
 /// the current context without one.
 ///
 /// # Errors
-/// Returns a sentence if the kubeconfig can't be read or names no usable cluster. The sentence
+/// Returns an error message if the kubeconfig can't be read or names no usable cluster. The message
 /// quotes nothing from it.
 pub async fn read(file: Option<&Path>, context: Option<&str>) -> Result<Config, String> {
     let options = KubeConfigOptions { context: context.map(str::to_owned), ..KubeConfigOptions::default() };
@@ -25,7 +25,7 @@ pub async fn read(file: Option<&Path>, context: Option<&str>) -> Result<Config, 
 /// Creates a client for the cluster of this configuration.
 ///
 /// # Errors
-/// Returns a sentence without a reason if the client can't be created. The reason may contain
+/// Returns an error message without a reason if the client can't be created. The reason may contain
 /// credentials: a kubeconfig can run a program to get them, and kube's error can include the
 /// program's output.
 pub fn client(config: Config) -> Result<Client, String> {

@@ -100,7 +100,7 @@ pub enum StoreError {
     Told {
         /// The store's code.
         code: String,
-        /// A sentence.
+        /// The store's message.
         message: String,
         /// Elements by name.
         details: Vec<(&'static str, String)>,

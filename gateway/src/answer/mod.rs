@@ -27,11 +27,11 @@ pub const BUCKET_REGION: HeaderName = HeaderName::from_static("x-amz-bucket-regi
 /// An error response, found by the gateway or by the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unhappy {
-    /// Its status.
+    /// HTTP status of the response.
     pub status: StatusCode,
     /// S3's code.
     pub code: String,
-    /// A sentence.
+    /// Message for the client.
     pub message: String,
     /// Further elements.
     pub details: Vec<(&'static str, String)>,

@@ -145,7 +145,7 @@ enum At {
 /// An element that is being omitted.
 #[derive(Debug)]
 struct Hidden {
-    /// Its name.
+    /// Name of the element.
     name: Vec<u8>,
     /// The number of open elements in it, including itself.
     depth: usize,

@@ -1,12 +1,12 @@
 //! Limits on slow peers: on time without any progress, and on the minimum progress per time.
 //!
-//! Only the time for which the gateway waits for *this* peer counts: from the moment that a read or
-//! a write would block until it continues. While the other side doesn't accept data, this one isn't
-//! polled and its time stands still. So a store that is slow to accept an upload is not held
-//! against the client, nor a client that is slow to read against the store. Each peer has its own
-//! meter: [`paced`] for the one that sends, [`Writer`] for the one that receives. A body can't see
-//! that a client doesn't read, because it isn't polled then. The writer of the connection can, and
-//! its timer wakes the connection.
+//! Only the time for which the gateway waits for the metered peer counts: from the moment that a
+//! read or write would block until it continues. While the peer on the other side doesn't accept
+//! data, the metered peer isn't polled and its time stands still. So a store that is slow to accept
+//! an upload is not held against the client, nor a client that is slow to read against the store.
+//! Each peer has its own meter: [`paced`] for the sender, [`Writer`] for the receiver. A body can't
+//! see that a client doesn't read, because the body isn't polled then. The writer of the connection
+//! can, and its timer wakes the connection.
 //!
 //! An average over a whole body would let a client that began fast trickle for days, so the minimum
 //! applies to each window separately. A [`Floor`] can raise it while other requests wait for the
@@ -72,7 +72,7 @@ pub enum Slow {
 }
 
 impl Slow {
-    /// Returns S3's refusal of it.
+    /// Returns S3's refusal of a slow request.
     #[must_use]
     pub fn refusal(self) -> Refusal {
         let message = "Your socket connection to the server was not read from or written to within the timeout period.";

@@ -11,8 +11,7 @@ pub(super) fn of_unreachable(why: Unreachable) -> Refusal {
     }
 }
 
-/// Returns the refusal for a bucket that is not the caller's. The message is the same whether the
-/// bucket exists or not.
+/// Refuses a bucket that is not the caller's. The message doesn't reveal whether it exists.
 #[must_use]
 pub fn denied() -> Refusal {
     Refusal::new(Code::AccessDenied, "Access Denied")

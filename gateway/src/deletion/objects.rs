@@ -18,7 +18,7 @@ pub enum Answer {
 /// An object to be deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Doomed {
-    /// Its key.
+    /// Key of the object.
     pub key: Key,
     /// The version to delete. Without one, the object gets a delete marker in a bucket that keeps
     /// versions.

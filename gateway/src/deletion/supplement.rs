@@ -34,7 +34,7 @@ pub struct Supplement {
 }
 
 impl Supplement {
-    /// Creates it for keys that are listed again.
+    /// Creates a supplement for keys that occur again in a request.
     pub(super) fn of(repeated: impl IntoIterator<Item = String>) -> Self {
         let mut supplement = Self::default();
         for key in repeated {

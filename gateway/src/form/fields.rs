@@ -28,9 +28,9 @@ pub struct Form {
 /// A field. It is untrusted until the policy has been verified.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Field {
-    /// Its name in lower case, as names are case-insensitive.
+    /// Name of the field in lower case, as names are case-insensitive.
     pub name: String,
-    /// Its value as it was sent.
+    /// Value of the field as it was sent.
     pub value: String,
 }
 

@@ -33,7 +33,7 @@ pub struct File {
 
 /// A file of known length.
 pub struct Measured {
-    /// Its length: the body yields this many bytes, or fails before the last.
+    /// Length of the file: the body yields this many bytes, or fails before the last.
     pub length: u64,
     /// The file.
     pub body: Upload,

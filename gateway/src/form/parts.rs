@@ -256,9 +256,9 @@ pub(super) fn without_line(delimiter: &[u8]) -> &[u8] {
 
 /// The `Content-Disposition` of a part.
 struct Disposition {
-    /// The field's name, in lower case.
+    /// Name of the field, in lower case.
     name: String,
-    /// The file's name, without the directories that some browsers send.
+    /// Name of the file, without the directories that some browsers send.
     filename: String,
 }
 

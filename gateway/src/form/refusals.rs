@@ -2,12 +2,12 @@
 
 use crate::refusal::{Code, Refusal};
 
-/// Returns the refusal of a form that ended early.
+/// Refuses a form that ended early.
 pub(super) fn incomplete() -> Refusal {
     Refusal::new(Code::IncompleteBody, "The form ended before its last delimiter.")
 }
 
-/// Returns the refusal of a malformed form, with a message that says in what way.
+/// Refuses a malformed form; `message` says in what way.
 pub(super) fn malformed(message: &'static str) -> Refusal {
     Refusal::new(Code::MalformedPOSTRequest, message)
 }
@@ -19,7 +19,7 @@ pub(super) fn two_readings() -> Refusal {
     malformed("A part of the form begins with its boundary.")
 }
 
-/// Returns the refusal of a form that exceeds a limit.
+/// Refuses a form that exceeds a limit.
 pub(super) fn too_large(message: &'static str) -> Refusal {
     Refusal::new(Code::EntityTooLarge, message)
 }

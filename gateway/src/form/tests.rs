@@ -102,7 +102,7 @@ async fn a_large_file_is_never_whole_where_the_form_is_not(
     assert!(u64::try_from(sent.bytes.len()).is_ok_and(|bytes| bytes < sent.length));
 }
 
-/// Some readers of forms take it as the end of an empty part, others as content.
+/// Some readers of forms take such a line as the end of an empty part, others as content.
 #[rstest]
 #[case::in_a_file("k", "--b\r\nContent-Disposition: form-data; name=\"acl\"\r\n\r\nx")]
 #[case::at_the_end_of_a_file("k", "--b--\r\n")]

@@ -183,7 +183,7 @@ fn unhappy(status: StatusCode, text: &[u8], is_head: bool, key_id: &str, heard: 
     unavailable().into()
 }
 
-/// Returns the refusal if the store can't be reached or its response can't be understood.
+/// Returns the refusal for a store that can't be reached, or whose response can't be understood.
 pub(super) fn unavailable() -> Refusal {
     Refusal::new(Code::ServiceUnavailable, "The store behind this bucket can't be asked now. Please try again.")
 }

@@ -147,7 +147,7 @@ impl Deletions {
     }
 }
 
-/// A lock on objects: no other request deletes them through this gateway until it is dropped.
+/// A lock on objects. Until it is dropped, no other request through this gateway deletes them.
 pub(super) struct Turn {
     keys: Vec<u64>,
     /// True while the store has a deletion that it has not answered.

@@ -12,7 +12,7 @@ const MOST_HOPS: usize = 32;
 /// The other end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// Its address: the socket's, or the one from the PROXY protocol header.
+    /// Address of the socket, or the one from the PROXY protocol header.
     pub address: SocketAddr,
     /// True if the connection uses TLS.
     pub is_tls: bool,

@@ -19,13 +19,13 @@ use crate::head::{Ask, Operation};
 use crate::refusal::{Code, Refusal};
 use crate::registry::Backend;
 
-/// The `Server` header of a store that hides such versions.
+/// Value of the `Server` header of stores that hide such versions.
 const HIDES: &[u8] = b"VERSITYGW";
-/// Time after which a store that hid nothing is asked again.
+/// Time for which the gateway remembers that a store hides nothing.
 const KNOWN: Duration = Duration::from_secs(10 * 60);
 
-/// Endpoints of stores that hide nothing, and the times when that was found. There are as many as
-/// backends.
+/// Endpoints of stores that hide nothing, with the time of that finding. There is at most one per
+/// backend.
 #[derive(Default)]
 pub(super) struct Stores(Mutex<HashMap<String, Instant>>);
 
@@ -42,7 +42,8 @@ impl Stores {
 }
 
 impl Shared {
-    /// Refuses a request that creates a version of its object, if the store would hide it.
+    /// Refuses a request that creates a version of its object, if the store would hide that
+    /// version.
     pub(super) async fn refuse_hidden(
         &self,
         ask: &Ask,
@@ -58,11 +59,12 @@ impl Shared {
         }
     }
 
-    /// Refuses a request that creates versions of these objects, if the store would hide one.
+    /// Refuses a request that creates versions of these objects, if the store would hide one of
+    /// them.
     ///
     /// # Errors
-    /// `InvalidArgument` if it would; `ServiceUnavailable` if the store doesn't answer; `SlowDown`
-    /// if the tenant has no call left.
+    /// `InvalidArgument` if it would hide one; `ServiceUnavailable` if the store doesn't answer;
+    /// `SlowDown` if the tenant already has too many calls to the store.
     pub(super) async fn refuse_hidden_keys(
         &self,
         keys: &[&str],

@@ -265,15 +265,15 @@ impl Operation {
         }
     }
 
-    /// Returns true if it is allowed on a public bucket without a key.
+    /// Returns true if the operation is allowed on a public bucket without a key.
     #[must_use]
     pub fn is_public(self) -> bool {
         matches!(self, Self::GetObject | Self::HeadObject | Self::ListObjects | Self::ListObjectsV2)
     }
 
-    /// Returns true if it reads a bucket's configuration or creates a bucket. The gateway answers
-    /// those from its own knowledge, without the store. Versioning is not among them: only the
-    /// store knows it.
+    /// Returns true if the operation reads a bucket's configuration or creates a bucket. The
+    /// gateway answers those from its own knowledge, without the store. Versioning is not among
+    /// them: only the store knows it.
     #[must_use]
     pub fn is_about_configuration(self) -> bool {
         use Operation as O;

@@ -25,7 +25,8 @@ pub(super) enum Rule {
     /// `x-amz-tagging`: kept with an object, written from the parsed tags.
     Tags,
     /// An account's name, compared with the owner shown by ListBuckets. A store would compare it
-    /// with the gateway's own account, and so reveal that name to a client that guesses it.
+    /// with the gateway's own account, and so reveal the account's name to a client that guesses
+    /// it.
     Owner,
     /// `x-amz-acl`: dropped if it grants access to the owner alone.
     Acl,

@@ -52,10 +52,10 @@ const REMEMBERED: Duration = Duration::from_secs(60 * 60);
 /// The result of a reservation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reserved {
-    /// The bytes are counted, and may be stored now.
+    /// The write is counted, and may be stored now.
     Now,
-    /// The bytes are counted, and may be stored once they were published, if the limit still allows
-    /// them then.
+    /// The write is counted. It may be stored once that count is published, if it is then within
+    /// the limit.
     OnceTold,
 }
 
@@ -68,7 +68,7 @@ pub struct Full {
     pub hard: u64,
 }
 
-/// The bytes that this replica has written, and those that it may write.
+/// Bytes that this replica has written, and bytes that it may write.
 #[derive(Debug)]
 pub struct Ledger {
     me: String,

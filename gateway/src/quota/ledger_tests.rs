@@ -87,7 +87,7 @@ struct Several {
     replicas: Vec<Replica>,
     words: Vec<k8s_openapi::api::core::v1::ConfigMap>,
     begun: usize,
-    /// The bytes stored by those that died, and how many of those they had published.
+    /// Bytes stored by replicas that died, and the part of them that those had published.
     dead: (u64, u64),
     /// The overshoot allowed because publications came too late, or never.
     late: u64,

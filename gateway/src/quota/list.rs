@@ -199,7 +199,7 @@ mod tests {
     }
 
     // covers: 6.quota.scan.whole
-    /// versitygw 1.8.0 has delete markers before it.
+    /// versitygw 1.8.0 writes the markers of the next page after the entries.
     #[test]
     fn what_stands_behind_entries_is_read() {
         let lists = [

@@ -59,7 +59,7 @@ struct State {
     peers: Peers,
     /// The buckets with limits. `None`: not known yet.
     limited: Option<Arc<BTreeMap<RecordName, Limited>>>,
-    /// True once this replica has been ready.
+    /// True once the quotas were ready.
     was_ready: bool,
     /// The versions of this replica's counters, by shard, from the last responses.
     versions: BTreeMap<u16, String>,
@@ -243,9 +243,9 @@ fn slow_down() -> Refusal {
 pub enum Fate {
     /// No byte was sent, or the store has refused the write.
     Unsent,
-    /// The store has stored the bytes.
+    /// The store has confirmed the write.
     Stored,
-    /// The store may have stored the bytes, or may still do so.
+    /// The store may have carried out the write.
     Unknown,
 }
 

@@ -26,9 +26,9 @@ struct Told {
 /// A snapshot as stored in the API server.
 #[derive(Clone, Debug)]
 pub struct Seen {
-    /// Its content.
+    /// Content of the snapshot.
     pub snapshot: Snapshot,
-    /// Its version.
+    /// `resourceVersion` of the object that holds it.
     pub version: Option<String>,
 }
 

@@ -22,9 +22,9 @@ pub struct Backend {
     /// The revision of the inputs of the store's client. Two values with the same revision can
     /// share a client. It never decreases, and has no meaning outside this process.
     pub revision: u64,
-    /// Its endpoint.
+    /// Endpoint of the store.
     pub endpoint: Endpoint,
-    /// Endpoints at which the store was before, from `formerEndpoints`.
+    /// Former endpoints of the store.
     pub former: Vec<Endpoint>,
     /// The region that requests are signed for.
     pub region: String,
@@ -52,9 +52,9 @@ pub struct Access {
 /// Namespace and name of a Secret.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SecretName {
-    /// Its namespace.
+    /// Namespace of the Secret.
     pub namespace: String,
-    /// Its name.
+    /// Name of the Secret.
     pub name: String,
 }
 

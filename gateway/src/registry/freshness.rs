@@ -21,8 +21,8 @@ pub enum Watch {
 /// A sign of life of a watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sign {
-    /// The watch begins to list. Until the list is complete, the watch's data ages, even if the API
-    /// server answers.
+    /// The watch begins to list. Until the list is complete, the data ages, even if the watch hears
+    /// from the API server.
     Listing,
     /// The list is complete.
     Listed,

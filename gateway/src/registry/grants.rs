@@ -22,13 +22,13 @@ pub struct Granted {
 }
 
 impl Granted {
-    /// Returns true if it covers all objects of the bucket.
+    /// Returns true if the grant covers all objects of the bucket.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.prefix.is_none()
     }
 
-    /// Returns true if it covers the object with this key, or all objects with this prefix.
+    /// Returns true if the grant covers the object with this key, or all objects with this prefix.
     #[must_use]
     pub fn covers(&self, key: &[u8]) -> bool {
         self.prefix.as_ref().is_none_or(|prefix| prefix.covers(key))

@@ -108,7 +108,7 @@ pub(super) struct Internal {
     of_bucket: BTreeSet<(BucketName, String)>,
     bindings: ByBucket<ServedBinding>,
     records: ByBucket<ServedRecord>,
-    /// Access records, by the names of their Secrets, which are derived from the UIDs.
+    /// Records of accesses by the names of their Secrets, which are derived from the UIDs.
     accesses: BTreeMap<String, ServedAccessRecord>,
 }
 

@@ -12,13 +12,13 @@ use super::tables::Tables;
 /// A bucket with a limit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Limited {
-    /// Its unique id: store and name.
+    /// Unique id of the bucket: store and name.
     pub id: RecordName,
-    /// Its name.
+    /// Name of the bucket.
     pub bucket: BucketName,
-    /// Its store.
+    /// Store of the bucket.
     pub backend: Arc<Backend>,
-    /// Its limits.
+    /// Limits of the bucket.
     pub limits: Limits,
     /// The namespace of its claim, if known.
     pub namespace: Option<String>,

@@ -9,7 +9,7 @@
 //! - A key opens a bucket at one store: the one in the record, not any store that an S3Backend of
 //!   that name may point to.
 //! - A key of an access opens what all agree on: the key, its access, and the owner of the bucket.
-//! - Unknown things are unavailable, and never open.
+//! - An object that the gateway does not know yet counts as unavailable, never as open.
 
 mod backend;
 mod follow;

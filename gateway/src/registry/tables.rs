@@ -100,7 +100,7 @@ impl Tables {
     }
 
     /// Returns true once the state has been complete. Later additions, such as a new backend, don't
-    /// reset it, as they are one of many.
+    /// reset this: the others must still be served.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.is_ready

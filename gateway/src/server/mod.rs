@@ -40,7 +40,7 @@ pub struct Config {
     /// Time after the shutdown signal during which new connections are still accepted, until load
     /// balancers notice it.
     pub drain: Duration,
-    /// Time that requests in progress then get, before their connections are cut.
+    /// Time that requests in progress get after `drain`, before their connections are cut.
     pub grace: Duration,
 }
 

@@ -18,7 +18,7 @@ pub(super) const SIGNATURE_PARAMETER: &[u8] = b"X-Amz-Signature";
 
 /// The signed parts of a request.
 pub(super) struct Canonical<'a> {
-    /// The method as it was sent.
+    /// HTTP method as it was sent.
     pub method: &'a str,
     /// The decoded path.
     pub path: &'a [u8],

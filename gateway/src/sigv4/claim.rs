@@ -1,4 +1,5 @@
-//! The claimed identity of a request: parses its authentication before the key is looked up.
+//! Parses the authentication of a request, before the access key is looked up and the signature
+//! verified.
 //!
 //! Source: "Authenticating requests (AWS Signature Version 4)" in Amazon S3's API reference.
 
@@ -16,11 +17,11 @@ use super::secret::Signature;
 use crate::refusal::{Code, Refusal};
 use crate::uri::Pair;
 
-/// The name of the asymmetric variant, in the header and in the query.
+/// Algorithm of SigV4A, the asymmetric variant of Signature Version 4. It is refused.
 const ASYMMETRIC: &str = "AWS4-ECDSA-P256-SHA256";
 /// The maximum validity of a presigned URL.
 const LONGEST_EXPIRY: Duration = Duration::from_secs(7 * 24 * 3600);
-/// Maximum number of signed headers: the same as of all headers of a request.
+/// Maximum number of signed headers. A request has at most as many headers in total.
 const MOST_SIGNED: usize = 128;
 
 /// A request's authentication, parsed but not verified yet.
@@ -28,25 +29,25 @@ const MOST_SIGNED: usize = 128;
 pub struct Claim {
     /// The access key id: visible ASCII, at most 128 bytes.
     pub access_key_id: String,
-    /// The day and the region that the signing key was derived for.
+    /// The date and region of the credential, from which the signing key is derived.
     pub scope: Scope,
     /// The time of the signature.
     pub time: Timestamp,
-    /// The place of the signature.
+    /// The location of the signature.
     pub how: How,
     /// The signed headers, sorted, each once.
     pub signed_headers: Vec<HeaderName>,
     pub(super) signature: Signature,
 }
 
-/// The place of a signature.
+/// The location of a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum How {
     /// The `Authorization` header.
     Header,
     /// The query: a presigned URL.
     Query {
-        /// The validity from the time of the signature on: 1 s to 7 days.
+        /// The validity period, counted from the time of the signature: 1 s to 7 days.
         expires: Duration,
     },
 }
@@ -70,11 +71,12 @@ pub fn claim(raw: &Raw<'_>) -> Result<Option<Claim>, Refusal> {
         (Some(header), None) => from_header(raw, header)?,
         (None, Some(parameters)) => from_query(&parameters)?,
     };
+    // With two hosts it would be unclear for which one the request was signed.
     single(raw.headers, &HOST)?;
     Ok(Some(claim))
 }
 
-/// Refuses session tokens: they belong to identities that don't exist here.
+/// Refuses session tokens, which belong to temporary credentials. The gateway issues none.
 fn refuse_tokens(raw: &Raw<'_>) -> Result<(), Refusal> {
     const NAME: &str = "x-amz-security-token";
     let in_query = raw.query.iter().any(|pair| pair.name.eq_ignore_ascii_case(NAME.as_bytes()));
@@ -100,7 +102,7 @@ fn asymmetric() -> Refusal {
     Refusal::new(Code::NotImplemented, message)
 }
 
-/// Returns the value of a header that may occur once.
+/// Returns the value of a header, if there is one. Refuses a header that occurs twice.
 fn single<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a HeaderValue>, Refusal> {
     let mut values = headers.get_all(name).iter();
     let first = values.next();
@@ -125,7 +127,7 @@ fn from_header(raw: &Raw<'_>, header: &HeaderValue) -> Result<Claim, Refusal> {
     Ok(Claim { access_key_id, scope, time, how: How::Header, signed_headers, signature })
 }
 
-/// Returns the text after the name of the algorithm.
+/// Strips the scheme `AWS4-HMAC-SHA256`, and refuses any other.
 fn after_scheme(text: &str) -> Result<&str, Refusal> {
     let (scheme, rest) = text.trim_matches([' ', '\t']).split_once([' ', '\t']).unwrap_or((text, ""));
     match scheme {
@@ -137,7 +139,7 @@ fn after_scheme(text: &str) -> Result<&str, Refusal> {
     }
 }
 
-/// The three fields of `Authorization`.
+/// The fields of an `Authorization` header after its scheme.
 struct Fields<'a> {
     credential: &'a str,
     signed_headers: &'a str,
@@ -171,7 +173,8 @@ fn bad_header(clause: Clause) -> Refusal {
     Refusal::new(Code::AuthorizationHeaderMalformed, format!("The authorization header is malformed; {clause}"))
 }
 
-/// Returns the time of `X-Amz-Date` or, if it is missing, of `Date`: botocore signs either.
+/// Returns the time of `X-Amz-Date` or, if it is missing, of `Date`: botocore drops `X-Amz-Date`
+/// from a request that has a `Date`.
 fn header_time(headers: &HeaderMap) -> Result<Timestamp, Refusal> {
     let header = match single(headers, &AMZ_DATE)? {
         None => single(headers, &DATE)?,
@@ -206,8 +209,8 @@ impl<'a> Parameters<'a> {
                 continue;
             };
             if pair.name != name.as_bytes() {
-                // A case-insensitive reader would see a signed request where a case-sensitive one
-                // sees an unsigned one.
+                // Parsers that ignore case would take the request for a signed one, others for an
+                // unsigned one.
                 return Err(bad_query(format!("{name} has to be spelled like this.")));
             }
             let value = str::from_utf8(&pair.value).map_err(|_| bad_query(format!("{name} has to be ASCII.")))?;
@@ -245,7 +248,7 @@ fn from_query(parameters: &Parameters<'_>) -> Result<Claim, Refusal> {
 fn expiry(text: &str) -> Result<Duration, Refusal> {
     let digits = (!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())).then_some(text);
     let digits = digits.ok_or_else(|| bad_query("X-Amz-Expires should be a number"))?;
-    // A number too large for this type is more than a week as well.
+    // A number that overflows is more than a week, too.
     match digits.parse().map_or(Duration::MAX, Duration::from_secs) {
         Duration::ZERO => Err(bad_query("X-Amz-Expires must be at least one second")),
         expiry if expiry > LONGEST_EXPIRY => Err(bad_query(
@@ -264,7 +267,8 @@ fn bad_credential_parameter(clause: Clause) -> Refusal {
     bad_query(format!("Error parsing the X-Amz-Credential parameter; {clause}"))
 }
 
-/// Parses a list of headers. They may be in any order; the signature covers them sorted by name.
+/// Parses `SignedHeaders` and sorts it: clients may send any order, the canonical request has the
+/// names sorted.
 fn signed_headers(text: &str) -> Result<Vec<HeaderName>, Clause> {
     const FORM: Clause = "SignedHeaders has to be a list of lower-case names of headers between semicolons.";
     if text.split(';').nth(MOST_SIGNED).is_some() {

@@ -48,7 +48,7 @@ pub struct SigningSecret {
 }
 
 impl SigningSecret {
-    /// Creates it from a secret key.
+    /// Derives the signing secret from a secret key.
     #[must_use]
     pub fn new(secret: &SecretKey) -> Self {
         Self { root: root(secret.expose()), day: Mutex::new(None) }

@@ -171,7 +171,7 @@ fn check_signed(raw: &Raw<'_>, claim: &Claim) -> Result<(), Refusal> {
     })
 }
 
-/// Returns the refusal for a wrong signature: of another request, or by another key.
+/// Returns the refusal for a signature of another request, or by another key.
 pub(crate) fn mismatch() -> Refusal {
     let message = "The request signature we calculated does not match the signature you provided. Check your key and \
                    signing method.";

@@ -141,8 +141,8 @@ pub(crate) fn is_carried(c: char) -> bool {
     matches!(c, '\t' | '\n' | '\r' | '\u{20}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
 }
 
-/// Checks that the declaration says XML 1.0 and UTF-8. Any other encoding would yield other
-/// characters in a reader that believes it.
+/// Checks that the declaration says XML 1.0 and UTF-8. A reader that believes in another encoding
+/// would read other characters.
 fn check_declaration(declaration: &BytesDecl<'_>) -> Result<(), Refusal> {
     let version = declaration.version().map_err(|_| malformed())?;
     let is_utf_8 = match declaration.encoding() {

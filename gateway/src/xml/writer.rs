@@ -8,7 +8,7 @@ pub(crate) const NAMESPACE: &str = "http://s3.amazonaws.com/doc/2006-03-01/";
 /// A document in progress.
 pub(crate) struct Out {
     text: String,
-    /// Its maximum length in bytes.
+    /// Maximum length of the document in bytes.
     most: u64,
 }
 

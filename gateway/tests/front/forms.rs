@@ -23,7 +23,7 @@ fn endless() -> Request<stowage_gateway::body::Body> {
     request.with("content-length", "1000000").plain().map(|_| StreamBody::new(begun.chain(pending())).boxed_unsync())
 }
 
-/// Sends `count` of them from an address, and returns the codes of the responses within this time.
+/// Sends `count` forms from an address, and returns the codes of the responses within this time.
 async fn codes(stage: &Stage, host: u8, count: usize, within: Duration) -> Vec<String> {
     let peer = Peer { address: (Ipv4Addr::new(203, 0, 113, host), 4711).into(), is_tls: false };
     let mut forms = JoinSet::new();

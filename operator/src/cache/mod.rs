@@ -29,8 +29,8 @@ use kube::ResourceExt;
 /// Returns true if `one` is a later version than `other`.
 ///
 /// resourceVersions of one kind are comparable as numbers on every API server that this operator
-/// supports (KEP-5504). One that isn't a number counts as later, so that the watch takes
-/// precedence.
+/// supports (KEP-5504). A resourceVersion that isn't a number counts as later, so that the watch
+/// takes precedence.
 fn is_later(one: &impl ResourceExt, other: &impl ResourceExt) -> bool {
     match (number(one), number(other)) {
         (Some(one), Some(other)) => one > other,

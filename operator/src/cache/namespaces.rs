@@ -50,8 +50,7 @@ impl NamespaceCache {
         }
     }
 
-    /// Returns the labels of a namespace; `None` if the watch has not shown it yet, so that they
-    /// are unknown.
+    /// Returns the labels of a namespace; `None` until the watch has shown the namespace.
     pub(crate) fn labels(&self, namespace: &str) -> Option<Labels> {
         self.0.lock().known.get(namespace).map(|(_, labels)| labels.clone())
     }

@@ -103,7 +103,7 @@ impl Cli {
     /// Executes the command.
     ///
     /// # Errors
-    /// Returns a one-sentence message about what failed.
+    /// An error message about what failed.
     pub fn execute(self) -> Result<ExitCode, String> {
         let runtime = || {
             let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();

@@ -41,8 +41,8 @@ pub(super) enum Named {
 
 /// Parses a name: NAME, NAMESPACE/NAME, KIND/NAME or KIND/NAMESPACE/NAME.
 ///
-/// A namespace may have the name of a kind. Then NAMESPACE/NAME is a claim in it, unless
-/// `namespace` is another one.
+/// A namespace may have the name of a kind. NAMESPACE/NAME is then a claim in that namespace,
+/// unless `namespace` differs from it.
 pub(super) fn object(name: &str, namespace: Option<&str>) -> Result<Named, String> {
     let (kind, rest) = match name.split_once('/') {
         Some((word, rest)) => {

@@ -9,7 +9,7 @@ use crate::clock::Clock;
 use crate::plan::{Arrival, Bound, Reconciliation};
 
 /// Duration of a step after which earlier reads count as stale: users and other operators may have
-/// changed things in the meantime.
+/// changed objects in the meantime.
 const STANDSTILL: Duration = Duration::from_secs(10);
 
 /// Duration of a step in which another operator can create, publish and replace a key.

@@ -82,7 +82,7 @@ struct Sweeper {
 
 struct Suspect {
     due: Instant,
-    /// Names of its Secrets.
+    /// Names of the Secrets of the claim.
     names: BTreeSet<String>,
     /// Time since which the claim is known to be deleted with no pass over it running.
     alone_since: Option<Instant>,

@@ -28,7 +28,7 @@ pub(super) struct SecretWatches {
     watches: Mutex<BTreeMap<(String, SecretName), Watch>>,
 }
 
-/// Backends whose Secrets changed since they were last checked.
+/// Backends with changes of Secrets that have not been checked yet.
 struct Changes {
     dirty: Mutex<BTreeSet<String>>,
     wakes: Arc<Wakes>,

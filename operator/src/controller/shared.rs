@@ -143,8 +143,7 @@ impl Shared {
 
     /// Wakes the ObjectBucketClaim of a claim or access that was changed or deleted.
     ///
-    /// That object is controlled by the ObjectBucketClaim, or has the name that the controlled one
-    /// needs.
+    /// The ObjectBucketClaim controls the object, or needs a controlled object of the same name.
     pub(super) fn wake_obc_of(&self, shadow: &impl ResourceExt) {
         if self.config.obc.is_none() {
             return;

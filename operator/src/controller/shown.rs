@@ -40,7 +40,7 @@ impl<K: Lookup<DynamicType = ()> + Clone> Shown<K> {
     }
 }
 
-/// Returns true if both are the same version of the same object.
+/// Returns true if both are the same version of one object.
 fn is_same<K: Lookup>(before: &K, now: &K) -> bool {
     let versions = (before.resource_version(), now.resource_version());
     before.uid() == now.uid() && versions.0.is_some() && versions.0 == versions.1

@@ -247,8 +247,8 @@ impl Candidate {
     /// Returns the moment from which a Lease that was deleted in the last seen version may be
     /// created again.
     ///
-    /// An operator with these terms that did not renew its Lease for their duration has ended. So a
-    /// deletion by hand takes effect at once, whatever duration that Lease had.
+    /// An operator with these terms has ended if it did not renew its Lease for their duration. So
+    /// a deletion by hand takes effect at once, regardless of the duration in that Lease.
     fn free_once_deleted(&self, now: Duration) -> Duration {
         match &self.seen {
             Seen::Nothing => now,

@@ -208,7 +208,7 @@ struct Person {
     /// The last version that its watch has shown.
     heard: usize,
     request: Option<Request>,
-    /// Moment until which it is suspended.
+    /// Moment until which the candidate is suspended.
     asleep_until: Duration,
 }
 

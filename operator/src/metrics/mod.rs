@@ -1,10 +1,10 @@
 //! Metrics (spec §4), in the OpenMetrics text format.
 //!
-//! Names and meanings are those of controller-runtime where it has them, so that its dashboards
+//! Metrics that controller-runtime has too keep its names and meanings, so that its dashboards
 //! work. Label sets are closed: controllers, phases, policies, triggers, operations, results, and
 //! the names of backends, whose series are removed with them. A claim, a bucket or a namespace is
-//! never a label. Gauges that follow from the caches are computed on each scrape
-//! (`controller::gauges`), so that they can't drift from them.
+//! never a label. Gauges of cached objects are computed from the caches on each scrape
+//! (`controller::gauges`), so that the two can't drift apart.
 
 mod family;
 mod labels;

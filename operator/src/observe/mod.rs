@@ -135,11 +135,11 @@ impl Observer {
         }
     }
 
-    /// Returns true if a Secret is a credential for this bucket: by its recorded endpoint, or
-    /// because that endpoint's store has moved to this one.
+    /// Returns true if a Secret is a credential for this bucket: its recorded endpoint is that of
+    /// the bucket, or an earlier one of the same store.
     ///
-    /// If it has no recorded endpoint and its backend is deleted, its endpoint is unknown. It
-    /// counts then, because a false conflict is less harmful than a missed one.
+    /// Without a recorded endpoint, and if its backend is deleted, the Secret's endpoint is
+    /// unknown. The Secret counts then, because a false conflict is less harmful than a missed one.
     fn is_key_to(&self, secret: &Stored, target: &Target) -> bool {
         let noted = secret.endpoint();
         let backend = secret.text("backend").and_then(|name| self.backends.get(name)).and_then(Result::ok);
@@ -172,7 +172,8 @@ impl Observer {
             let other = binding.text("claim_uid").filter(|other| *other != uid.as_str() && is_binding)?;
             let (noted, backend) = (binding.endpoint(), binding.text("backend")?);
             if binding.kept_by().is_some() || noted.as_ref() == Some(&target.endpoint) {
-                // It opens nothing, or it is for this same bucket, which only one of both holds.
+                // The binding opens nothing, or is for the same bucket, which only one of the
+                // claims holds.
                 return None;
             }
             let theirs = age(other, &|record| match &noted {

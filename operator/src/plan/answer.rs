@@ -26,7 +26,7 @@ pub enum BackendSeen {
         backend: Arc<Backend>,
         /// True if the allow-list includes the claim's namespace.
         allowed: bool,
-        /// Spellings of its endpoint in other backends.
+        /// Spellings of the endpoint in other backends.
         spellings: Vec<Endpoint>,
         /// Buckets that this backend, or another backend of its store, reserves for accesses.
         shared: BTreeSet<BucketName>,
@@ -166,32 +166,32 @@ pub enum Failure {
 /// Result of a step, together with the step.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
-    /// To [`Look::Backend`], with the name of the backend.
+    /// Answer to [`Look::Backend`], with the name of the backend.
     Backend(String, BackendSeen),
-    /// To [`Look::Holder`].
+    /// Answer to [`Look::Holder`].
     Holder(Target, Holder),
-    /// To [`Look::PublicRival`]: the other claim whose public access takes precedence, if there is
-    /// one.
+    /// Answer to [`Look::PublicRival`]: the other claim whose public access takes precedence, if
+    /// there is one.
     PublicRival(Target, Option<ClaimRef>),
-    /// To [`Look::Claim`]: the claim as stored now, or `None` if it is gone.
+    /// Answer to [`Look::Claim`]: the claim as stored now, or `None` if it is gone.
     Claim(Option<Box<Claim>>),
-    /// To [`Look::Own`]: every internal Secret with the claim's UID.
+    /// Answer to [`Look::Own`]: every internal Secret with the claim's UID.
     Own(Vec<Stored>),
-    /// To [`Look::Internal`]: the Secret with this name, or `None` if it does not exist.
+    /// Answer to [`Look::Internal`]: the Secret with this name, or `None` if it does not exist.
     Internal(String, Option<Stored>),
-    /// To [`Look::Consumer`]: the Secret with this name, or `None` if it does not exist.
+    /// Answer to [`Look::Consumer`]: the Secret with this name, or `None` if it does not exist.
     Consumer(String, Option<Stored>),
-    /// To [`Look::CredentialsFor`]: the credentials for this bucket, of all claims.
+    /// Answer to [`Look::CredentialsFor`]: the credentials for this bucket, of all claims.
     CredentialsFor(Target, Vec<Stored>),
-    /// To [`Look::Bucket`].
+    /// Answer to [`Look::Bucket`].
     Bucket(Target, BucketSeen),
-    /// To [`Look::Owner`].
+    /// Answer to [`Look::Owner`].
     Owner(Target, OwnerSeen),
-    /// To [`Look::Contents`]: true if the bucket is empty.
+    /// Answer to [`Look::Contents`]: true if the bucket is empty.
     Contents(Target, bool),
-    /// To [`Look::Versioning`].
+    /// Answer to [`Look::Versioning`].
     Versioning(Target, VersioningSeen),
-    /// To [`Look::Consent`].
+    /// Answer to [`Look::Consent`].
     Consent(ConsentQuestion, Box<ConsentSeen>),
     /// The finalizer is added. Contains the updated claim.
     FinalizerAdded(Box<Claim>),
@@ -199,28 +199,28 @@ pub enum Answer {
     FinalizerRemoved,
     /// The status is written. Contains the updated claim.
     StatusWritten(Box<Claim>),
-    /// To the POST of a bucket record.
+    /// Answer to the POST of a bucket record.
     RecordPosted(BucketRecord, Posted),
-    /// To the POST of a credential.
+    /// Answer to the POST of a credential.
     CredentialPosted(CredentialFacts, Posted),
-    /// To the POST of the consumer Secret of this name.
+    /// Answer to the POST of the consumer Secret of this name.
     ConsumerPosted(String, Posted),
-    /// To the POST of the anonymous binding.
+    /// Answer to the POST of the anonymous binding.
     BindingPosted(Posted),
     /// A Secret is patched. Contains the updated Secret.
     Patched(Change, Stored),
     /// A Secret is deleted. `Some` if a finalizer of another party keeps it, with its current
     /// state.
     Deleted(SecretRef, Option<Stored>),
-    /// To CreateBucket.
+    /// Answer to CreateBucket.
     BucketCreated(Target, CreateAnswer),
-    /// To PutBucketTagging with these tags: success.
+    /// Success of PutBucketTagging with these tags.
     BucketTagged(Target, BTreeMap<String, String>),
-    /// To PutBucketVersioning: success.
+    /// Success of PutBucketVersioning.
     VersioningSet(Target, Versioning),
     /// A slice of emptying that deletes at most this number of objects.
     BucketPurged(Target, u32, Purged),
-    /// To DeleteBucket.
+    /// Answer to DeleteBucket.
     BucketDeleted(Target, DeleteAnswer),
     /// The step failed, or its outcome is unknown.
     Failed(Step, Failure),

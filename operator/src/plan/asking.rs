@@ -11,11 +11,11 @@ use super::secret::Stored;
 /// Properties of a namespace that consent depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asker {
-    /// Its name.
+    /// Name of the namespace.
     pub namespace: String,
-    /// Its UID.
+    /// UID of the namespace.
     pub uid: NamespaceUid,
-    /// Its labels.
+    /// Labels of the namespace.
     pub labels: BTreeMap<String, String>,
 }
 
@@ -27,7 +27,7 @@ pub struct Asking {
     /// Accesses that no watch shows, but that have an access record, in namespaces that a record of
     /// the claim is open to. The watch may be behind.
     pub recorded: BTreeSet<AccessRef>,
-    /// Their namespaces and the namespaces that a record of the claim is open to, by UID.
+    /// Namespaces of these accesses, and those that a record of the claim is open to, by UID.
     pub namespaces: BTreeMap<NamespaceUid, Asker>,
     /// Namespaces that a record of the claim is open to and that this operator does not serve.
     pub unasked: Unasked,

@@ -82,8 +82,8 @@ fn serve(view: &View, now: Timestamp) -> Result<Outcome, Halt> {
     Ok(Outcome { impaired: together([open, outcome.impaired]), ..outcome })
 }
 
-/// Adds the finalizer. The operator that adds it serves the claim from then on, so a claim on a
-/// backend that another operator serves is left to that operator.
+/// Adds the finalizer. From then on the operator serves the claim, so the finalizer is not added
+/// for a backend that another operator serves.
 fn take_charge(view: &View, desired: &Desired) -> Result<(), Halt> {
     if view.claim().has_finalizer() {
         return Ok(());

@@ -111,7 +111,7 @@ pub(super) enum NotTaken {
 pub(super) enum Missing {
     /// The operator created the bucket, which no longer exists.
     Gone,
-    /// The operator adopted the bucket, which no longer exists.
+    /// The bucket was adopted, and it no longer exists.
     AdoptedGone,
     /// The bucket is not visible through the new backend of the same endpoint.
     NotThroughNewBackend,
@@ -150,7 +150,7 @@ pub(super) enum Foreign {
     NotControlled,
     /// `immutable: true`.
     Immutable,
-    /// Its type is not `Opaque`.
+    /// The type of the Secret is not `Opaque`.
     OtherType,
 }
 

@@ -50,7 +50,7 @@ pub(super) fn remove_renamed(view: &View) -> Result<(), Halt> {
     let bound = view.status_before().bound_secret_name.as_ref();
     let is_unknown = |name: &&String| matches!(view.consumer(name), Knowledge::Unknown | Knowledge::Taken);
     if let Some(name) = bound.filter(is_unknown) {
-        // Its labels may have been removed, and then only its name finds it.
+        // If the labels of the Secret were removed, no list contains it.
         return Err(Look::Consumer(name.clone()).into());
     }
     let is_ours = |secret: &&Stored| {

@@ -70,8 +70,8 @@ fn read_live(view: &View) -> Result<(), Halt> {
     read_records(view)
 }
 
-/// Finds the Secrets of the claim. A single record that is complete is enough. Without one, or if
-/// it notes that others may exist, the claim's Secrets are listed.
+/// Finds the Secrets of the claim. A single complete record is enough. Without a record, or with
+/// one that notes that others may exist, the claim's Secrets are listed.
 fn find_secrets(view: &View) -> Result<(), Halt> {
     if let Some(name) = view.taken().next() {
         return Err(Look::Internal(name.to_owned()).into());
@@ -134,8 +134,7 @@ fn look_once_more(view: &View) -> Result<(), Halt> {
     }
 }
 
-/// Reads the record with this name. Its labels may have been removed, and then only its name finds
-/// it.
+/// Reads the record with this name. If its labels were removed, no list contains it.
 fn find_record(view: &View, name: Option<RecordName>) -> Result<(), Halt> {
     let Some(name) = name else { return Ok(()) };
     if view.is_absent(name.as_str()) || view.own(name.as_str()).is_some() {

@@ -89,8 +89,8 @@ pub(super) fn hold(view: &View, record: BucketRecord) -> Result<(), Halt> {
     Err(Act::CreateRecord(Box::new(record)).into())
 }
 
-/// Marks each record of the claim before the claim gets a further one. A reader of one record then
-/// knows that there may be another.
+/// Notes in each record of the claim that there may be another one. A reader of one record then
+/// knows that the list is not complete. Happens before another record is created.
 pub(super) fn note_another(view: &View) -> Result<(), Halt> {
     match view.records().find(|(record, _)| !record.another) {
         Some((record, stored)) => {

@@ -256,7 +256,7 @@ fn concern(view: &View, step: &Step) -> Concern {
     }
 }
 
-/// Returns true if the step writes to the operator's namespace, and not to the claim's.
+/// Returns true if the step writes to the operator's namespace instead of the claim's.
 fn is_internal(view: &View, step: &Step) -> bool {
     match step {
         Step::Act(Act::CreateRecord(_) | Act::Mint(_) | Act::CreateBinding(_)) => true,

@@ -74,8 +74,8 @@ fn advance(view: &View, desired: &Desired, from: &BucketRecord, stored: &Stored)
         return hold(view, handing_on(from, BucketRecord { lowest: from.lowest, ..blank }));
     };
     if has_other_key(view, from) {
-        // The record may become the only one while it waits. By then the key of its generation must
-        // not be one to the other bucket.
+        // While the move waits, the new record may become the only one. Its generation must not be
+        // that of a key to the old bucket by then.
         let may_be_mistaken = view.credential(held.generation).is_some() && !view.is_bound_by(held);
         let wait = || wait_for_expiry(&to).into();
         return Err(if may_be_mistaken { raise(view, from, held, held_in) } else { wait() });

@@ -19,7 +19,7 @@ pub(super) enum Note {
     /// The annotation names no other operator.
     Ours,
     /// The annotation names this other operator and is overruled. The object is served, and its
-    /// status reports the annotation.
+    /// status says so.
     Overruled(ServedBy),
     /// Another operator took over the object and its S3Backends. This operator still revokes its
     /// keys on request; the other operator writes everything else, including the status.

@@ -11,11 +11,11 @@ use super::stop::Stop;
 use super::target::Target;
 use super::view::{View, names_claim_uid};
 
-/// Claim that the tags of a bucket name.
+/// Claim named by the tags of a bucket.
 pub(super) enum BucketTags {
     /// This installation, namespace and claim name, with any UID.
     ThisClaim,
-    /// Another claim.
+    /// Another claim, or an incomplete set of tags.
     AnotherClaim,
     /// No claim.
     Nobody,
@@ -33,13 +33,13 @@ impl BucketTags {
     }
 }
 
-/// Returns the stop for an existing bucket that is not taken over.
+/// Returns the stop for a bucket that exists and must not be adopted by this claim.
 pub(super) fn exists(record: &BucketRecord, why: NotTaken) -> Stop {
     Stop::new(BucketCause::Exists { bucket: record.bucket.clone(), why })
 }
 
-/// Returns true if the tags that this pass has read carry the UID of the claim. Used when a record
-/// is recreated.
+/// Returns true if the tags carry the claim's UID, according to a read in this pass. Used when a
+/// record is recreated.
 pub(super) fn carries_our_tags(view: &View, record: &BucketRecord) -> Result<bool, Halt> {
     match view.look_at(&Target::of(record))? {
         BucketSeen::Present(Some(tags)) => Ok(names_claim_uid(tags, record)),
@@ -47,8 +47,8 @@ pub(super) fn carries_our_tags(view: &View, record: &BucketRecord) -> Result<boo
     }
 }
 
-/// Refuses to recreate a record for a bucket whose tags name another claim, because the status that
-/// names the bucket may be outdated.
+/// Refuses to recreate a record for a bucket whose tags name another claim: the status that names
+/// this bucket may be outdated.
 pub(super) fn refuse_another_claims(view: &View, record: &BucketRecord) -> Result<(), Halt> {
     match view.last_look() {
         Some(BucketSeen::Present(Some(tags)))

@@ -13,13 +13,13 @@ use super::view::View;
 
 /// Ensures that a consumer Secret never goes back to an earlier credential.
 ///
-/// If the Secret has a later credential than the record, the read of the record is usually
+/// If the consumer Secret has a later credential than the record, the read of the record is usually
 /// outdated. If live reads confirm it, somebody removed the labels of the later record or edited
-/// the record. The credential's name then leads to the credential, and that one to the record of
+/// the record. The name of the credential then leads to its Secret, which leads to the record of
 /// its bucket. If that record is gone, it is recreated; otherwise the generation is bumped above
 /// both.
 ///
-/// If no credential of that generation exists, the tenant made up the Secret's content.
+/// If there is no such credential, the tenant made up the content of the consumer Secret.
 pub(super) fn refuse(view: &View, desired: &Desired, record: &BucketRecord, stored: &Stored) -> Result<(), Halt> {
     let name = &view.claim().consumer_secret;
     let Knowledge::Present(secret) = view.consumer(name) else { return Ok(()) };

@@ -2,8 +2,8 @@
 //!
 //! The name of a record depends on the spelling, so Kubernetes allows two records of one bucket. A
 //! claim therefore reads the records under the other spellings before it creates its own, and again
-//! afterwards until it has noted its intent for the bucket. Of two claims that do this
-//! concurrently, at least one sees the other. If both do, the record with the lower name stays.
+//! afterwards until it has noted its intent for the bucket. If two claims do this concurrently, at
+//! least one sees the other's record. If both do, the record with the lower name stays.
 
 use crate::api::{BucketRecord, RecordName};
 

@@ -245,9 +245,8 @@ fn own_consumer(view: &View) -> Option<&Stored> {
     secret.is_controlled_by(&view.claim().uid).then_some(secret)
 }
 
-/// Returns the name of the consumer Secret under the name before an edit, while it exists. Its
-/// labels may have been removed, and then only the status leads to it, so that it can be deleted
-/// (spec §3.7).
+/// Returns the name of the consumer Secret that existed before the name was edited, while it
+/// exists. If its labels were removed, only the status leads to it (spec §3.7).
 fn left_behind(view: &View) -> Option<String> {
     let shown =
         view.claim().status.bound_secret_name.as_ref().filter(|shown| **shown != view.claim().consumer_secret)?;

@@ -53,8 +53,8 @@ pub enum Look {
     Backend(String),
     /// The claim that holds this bucket, from the caches.
     Holder(Target),
-    /// The other claim that has public access to a bucket of this name at another store, where only
-    /// one of the two can have it. From the caches.
+    /// Query of the caches: the other claim that has public access to a bucket of this name at
+    /// another store. Only one of the two claims can have it.
     PublicRival(Target),
     /// GET the claim.
     Claim,
@@ -194,7 +194,7 @@ pub enum Then {
 }
 
 impl Rest {
-    /// Returns an end without events.
+    /// Ends the pass without Events.
     pub(super) fn silent(then: Then) -> Self {
         Self { then, events: Vec::new(), waits_for: None }
     }

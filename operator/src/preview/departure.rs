@@ -15,7 +15,7 @@ use super::setup::{Means, Scope, Setup};
 /// other operators.
 ///
 /// # Errors
-/// Returns a one-sentence message about what could not be read.
+/// An error message about what could not be read.
 pub async fn departure(setup: &Setup, means: Means, scope: &Scope) -> Result<Plan, String> {
     let seen = Seen::read(setup, means, scope).await?;
     let claims = seen.claims.iter().filter(|(at, it)| scope.has_claim(at) && is_ours(&seen, *it, FINALIZER));

@@ -56,7 +56,7 @@ pub enum Next {
 /// An effect of the operator.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Deed {
-    /// Its purpose, and why it is due.
+    /// Purpose of the effect, and why it is due.
     pub words: String,
     /// The step, as the operator logs it.
     pub step: String,

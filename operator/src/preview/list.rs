@@ -14,7 +14,7 @@ const MOST_LISTS: u8 = 3;
 /// Lists in pages. A list whose continue token expires is begun again.
 ///
 /// # Errors
-/// Returns a one-sentence message about what can't be listed, and why.
+/// An error message about what can't be listed, and why.
 pub(super) async fn list<K: Clone>(
     what: &str,
     labels: &str,
@@ -27,7 +27,7 @@ pub(super) async fn list<K: Clone>(
 /// Like [`list`], for a kind that the cluster may not have. Returns true if it has it.
 ///
 /// # Errors
-/// Returns a one-sentence message about what can't be listed, and why.
+/// An error message about what can't be listed, and why.
 pub(super) async fn list_if_known<K: Clone>(
     what: &str,
     labels: &str,

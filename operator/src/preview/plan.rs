@@ -71,7 +71,7 @@ impl Plan {
 /// objects.
 ///
 /// # Errors
-/// Returns a one-sentence message about what could not be read.
+/// An error message about what could not be read.
 pub async fn plan(setup: &Setup, means: Means, scope: &Scope, progress: impl Fn(usize, usize)) -> Result<Plan, String> {
     let seen = Seen::read(setup, means, scope).await?;
     let (left, left_accesses) = left(&seen, scope);

@@ -47,7 +47,7 @@ impl Seen {
     /// Reads the state of the cluster.
     ///
     /// # Errors
-    /// Returns a one-sentence message about what could not be read.
+    /// An error message about what could not be read.
     pub(super) async fn read(setup: &Setup, means: Means, scope: &Scope) -> Result<Self, String> {
         if setup.obc.is_none() && !scope.obcs.is_empty() {
             return Err("the operator serves ObjectBucketClaims if it is told --obc: say so here, too".to_owned());
@@ -226,7 +226,7 @@ fn listed_in(kind: &str, part: &Part) -> String {
 }
 
 /// Returns the claims that the requested accesses and ObjectBucketClaims refer to. `shadows` are
-/// the names of the objects that do the work of the latter.
+/// the BucketClaims and BucketAccesses of these ObjectBucketClaims.
 fn led_to(scope: &Scope, accesses: &BTreeMap<AccessRef, Access>, shadows: &BTreeSet<ClaimRef>) -> BTreeSet<ClaimRef> {
     let is_shadow =
         |at: &AccessRef| shadows.contains(&ClaimRef { namespace: at.namespace.clone(), name: at.name.clone() });

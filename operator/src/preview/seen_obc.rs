@@ -47,7 +47,7 @@ impl ReadObcs {
     /// Reads the requested ObjectBucketClaims. The cluster may not have the kinds.
     ///
     /// # Errors
-    /// Returns a one-sentence message about what could not be read.
+    /// An error message about what could not be read.
     pub(super) async fn read(client: &Client, scope: &Scope, provisioner: &str) -> Result<Self, String> {
         let mut all = BTreeMap::new();
         let (obcs, mut writer) = reflector::store();

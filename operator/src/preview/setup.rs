@@ -13,11 +13,11 @@ use crate::upstream::{Connect, Limits};
 /// Configuration of the operator whose next steps are previewed.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Namespace of its Secrets.
+    /// Namespace of the operator's Secrets.
     pub operator_namespace: String,
     /// Namespace of the ConfigMaps that gateways write; `None` means that of its Secrets.
     pub usage_namespace: Option<String>,
-    /// Namespaces whose claims it serves.
+    /// Namespaces whose claims the operator serves.
     pub reach: Reach,
     /// Namespaces in addition to the operator's own that may contain admin and CA Secrets.
     pub trusted_namespaces: BTreeSet<String>,
@@ -48,11 +48,11 @@ pub struct Setup {
 pub struct GivenGateway {
     /// URL of the gateway.
     pub endpoint: Option<Endpoint>,
-    /// Region with which requests to it are signed.
+    /// Region with which requests to the gateway are signed.
     pub region: Option<String>,
     /// Position of the bucket's name in its URLs.
     pub addressing_style: Option<AddressingStyle>,
-    /// PEM of its CA certificates, if the system's don't cover it.
+    /// PEM of the gateway's CA certificates, if the system's don't cover it.
     pub ca: Option<Arc<str>>,
 }
 
@@ -71,13 +71,13 @@ pub struct Means {
 pub struct Scope {
     /// All objects in this namespace.
     pub namespace: Option<String>,
-    /// These claims.
+    /// Claims to preview.
     pub claims: BTreeSet<ClaimRef>,
-    /// These accesses.
+    /// Accesses to preview.
     pub accesses: BTreeSet<AccessRef>,
-    /// These ObjectBucketClaims.
+    /// ObjectBucketClaims to preview.
     pub obcs: BTreeSet<ClaimRef>,
-    /// These backends.
+    /// Backends to preview.
     pub backends: BTreeSet<String>,
 }
 

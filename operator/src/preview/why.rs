@@ -20,9 +20,9 @@ pub(super) const GOES_ON: &str =
 pub struct Why {
     /// The claim.
     pub claim: ClaimRef,
-    /// Its status.
+    /// Status of the claim.
     pub status: BucketClaimStatus,
-    /// Time of its deletion, if it is being deleted.
+    /// Time of the deletion, if the claim is being deleted.
     pub deleted: Option<Timestamp>,
     /// True if the spec was edited after the status was written.
     pub is_edited: bool,
@@ -30,11 +30,11 @@ pub struct Why {
     pub next: Next,
     /// A fact that could not be found out here.
     pub doubt: Option<String>,
-    /// Events that would change its state; each completes "it goes on when …".
+    /// Events that would change the state of the claim; each completes "it goes on when …".
     pub changes: Vec<String>,
     /// The backend in the spec, if the spec can be read.
     pub backend: Option<BackendWord>,
-    /// Answers of its store to this command's calls.
+    /// Answers of the claim's store to this command's calls.
     pub heard: Vec<String>,
     /// Values that were not given and were inferred from the cluster.
     pub assumed: Vec<String>,
@@ -43,18 +43,18 @@ pub struct Why {
 /// State of a backend.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BackendWord {
-    /// Its name.
+    /// Name of the backend.
     pub name: String,
-    /// Its endpoint, if the backend exists and its spec is valid.
+    /// Endpoint of the backend, if the backend exists and its spec is valid.
     pub endpoint: Option<String>,
-    /// Its condition `Ready`.
+    /// Condition `Ready` of the backend.
     pub ready: Option<Condition>,
 }
 
 /// Explains one claim, with its backend and its bucket.
 ///
 /// # Errors
-/// Returns a one-sentence message if the claim doesn't exist, or something could not be read.
+/// An error message: the claim doesn't exist, or something could not be read.
 pub async fn why(setup: &Setup, means: Means, at: &ClaimRef) -> Result<Why, String> {
     let seen = Seen::read(setup, means, &Scope::of(at.clone())).await?;
     of_claim(&seen, at).await

@@ -17,18 +17,19 @@ use super::why::{GOES_ON, condition};
 pub struct WhyAccess {
     /// The access.
     pub access: AccessRef,
-    /// Its status.
+    /// Status of the access.
     pub status: BucketAccessStatus,
-    /// Time of its deletion, if it is being deleted.
+    /// Time of the deletion, if the access is being deleted.
     pub deleted: Option<Timestamp>,
     /// True if the spec was edited after the status was written.
     pub is_edited: bool,
     /// The next step.
     pub next: Next,
-    /// Events that would change its state, besides those that open its entries; each completes "it
-    /// goes on when …".
+    /// Events that would change the state of the access, besides those that open its entries; each
+    /// completes "it goes on when …".
     pub changes: Vec<String>,
-    /// Its entries and their current state; empty if another operator serves it, or it is deleted.
+    /// Entries of the access and their current state; empty if another operator serves the access,
+    /// or it is deleted.
     pub entries: Vec<EntryOutlook>,
     /// Values that were not given and were inferred from the cluster.
     pub assumed: Vec<String>,
@@ -37,7 +38,7 @@ pub struct WhyAccess {
 /// Explains one access, with the claims and buckets that it names.
 ///
 /// # Errors
-/// Returns a one-sentence message if the access doesn't exist, or something could not be read.
+/// An error message: the access doesn't exist, or something could not be read.
 pub async fn why_access(setup: &Setup, means: Means, at: &AccessRef) -> Result<WhyAccess, String> {
     let seen = Seen::read(setup, means, &Scope::of_access(at.clone())).await?;
     of_access(&seen, at).await

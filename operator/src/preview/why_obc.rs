@@ -19,17 +19,17 @@ use super::why_access::{self, WhyAccess};
 pub struct WhyObc {
     /// The ObjectBucketClaim.
     pub obc: ClaimRef,
-    /// Its phase.
+    /// Phase of the claim.
     pub phase: Option<String>,
-    /// Time of its creation. It has no time of the last phase change.
+    /// Creation time of the claim. It has no time of the last phase change.
     pub made: Option<Timestamp>,
-    /// Time of its deletion, if it is being deleted.
+    /// Time of the deletion, if the claim is being deleted.
     pub deleted: Option<Timestamp>,
-    /// Its storage class.
+    /// Storage class of the claim.
     pub class: Option<String>,
     /// The next step.
     pub next: Next,
-    /// Events that would change its state; each completes "it goes on when …".
+    /// Events that would change the state of the claim; each completes "it goes on when …".
     pub changes: Vec<String>,
     /// The object that does its work, if it exists.
     pub worker: Option<Worker>,
@@ -66,8 +66,8 @@ impl Worker {
 /// Explains one ObjectBucketClaim, and the object that does its work.
 ///
 /// # Errors
-/// Returns a one-sentence message if the ObjectBucketClaim doesn't exist, none are served, or
-/// something could not be read.
+/// An error message: the ObjectBucketClaim doesn't exist, none are served, or something could not
+/// be read.
 pub async fn why_obc(setup: &Setup, means: Means, at: &ClaimRef) -> Result<WhyObc, String> {
     let seen = Seen::read(setup, means, &Scope::of_obc(at.clone())).await?;
     let none = || format!("there is no ObjectBucketClaim {at}");

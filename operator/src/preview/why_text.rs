@@ -165,7 +165,8 @@ fn stands(entry: &EntryOutlook) -> String {
 }
 
 impl WhyObc {
-    /// Formats the explanation at this time, followed by that of the object that does its work.
+    /// Formats the explanation, followed by that of the BucketClaim or BucketAccess behind the
+    /// claim.
     pub fn text(&self, paint: Paint, now: Timestamp) -> String {
         let mut rows = Rows::new(paint, now);
         rows.row("ObjectBucketClaim", &self.obc.to_string());

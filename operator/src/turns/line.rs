@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 /// The rank of a waiter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Rank {
-    /// The waiter has had a turn before. The number is its place in the order of first turns.
+    /// The waiter has had a turn before; the number is its place in the order of first turns.
     Begun(u64),
-    /// The waiter has had no turn yet, and waits for its namespace's turn. Within a namespace, the
-    /// lowest place is first.
+    /// The waiter has had no turn yet, and waits for its namespace's turn. Within a namespace,
+    /// lower places go first.
     New { namespace: String, place: u64 },
 }
 

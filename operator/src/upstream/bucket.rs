@@ -134,7 +134,7 @@ impl Upstream {
         }
     }
 
-    /// Checks for objects at stores that don't support versions.
+    /// Checks for objects in stores that don't support versions.
     async fn has_no_objects(&self, bucket: &BucketName) -> Result<bool, UpstreamError> {
         let call = self.client.list_objects_v2().bucket(bucket.as_str()).max_keys(1);
         let output = self.call("ListObjectsV2", call.send()).await.map_err(|refusal| refusal.error())?;

@@ -11,9 +11,9 @@ use crate::turns::{Rank, Share};
 pub struct Caller {
     namespace: String,
     claim: String,
-    /// Number of passes that began before it.
+    /// Number of passes that began before this one.
     place: u64,
-    /// Backends that it has called, and the share it used.
+    /// Backends that the pass has called, and the share it used.
     called: Mutex<BTreeSet<(String, Share)>>,
 }
 
@@ -31,16 +31,16 @@ impl Caller {
         &self.claim
     }
 
-    /// Returns its rank in a backend's queue.
+    /// Returns the rank of the pass in a backend's queue.
     ///
-    /// It counts as new at each backend and for each share. Otherwise thousands of passes that had
-    /// a turn elsewhere, or for another share, would go ahead of other namespaces here.
+    /// The pass counts as new at each backend and for each share. Otherwise thousands of passes
+    /// that had a turn elsewhere, or for another share, would go ahead of other namespaces here.
     pub(super) fn rank(&self, backend: &str, share: Share) -> Rank {
         let begun = self.called.lock().contains(&(backend.to_owned(), share));
         if begun { Rank::Begun(self.place) } else { Rank::New { namespace: self.namespace.clone(), place: self.place } }
     }
 
-    /// Records that it had a turn at a backend.
+    /// Records that the pass had a turn at a backend.
     pub(super) fn calls(&self, backend: &str, share: Share) {
         self.called.lock().insert((backend.to_owned(), share));
     }

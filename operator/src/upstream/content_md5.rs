@@ -1,8 +1,8 @@
 //! The request checksum that every store accepts.
 //!
-//! Where S3 requires a checksum of a request's body, the SDK sends a CRC32. Stores older than that
-//! checksum know only `Content-MD5`, as S3 itself did until 2022: MinIO before January 2025 answers
-//! a DeleteObjects without it with 400 `MissingContentMD5`. Amazon S3 still accepts either.
+//! If S3 requires a checksum of a request's body, the SDK sends a CRC32. Older stores know only
+//! `Content-MD5`, as S3 itself did until 2022: MinIO before January 2025 answers a DeleteObjects
+//! without it with 400 `MissingContentMD5`. Amazon S3 still accepts either.
 
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use data_encoding::BASE64;

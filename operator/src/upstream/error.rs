@@ -80,11 +80,11 @@ impl fmt::Display for Class {
 /// The reason why an answer is unusable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
-    /// The answer is longer than any answer to the operation, and was not read to its end.
+    /// The answer is longer than any to this operation, and was not read to its end.
     TooLong,
     /// The answer reports success and breaks off.
     Cut,
-    /// The answer reports success and is not one of S3.
+    /// The answer reports success and is not an S3 answer.
     Unreadable,
 }
 
@@ -164,7 +164,7 @@ impl Refusal {
         }
     }
 
-    /// Returns a call that was not made because the circuit is open.
+    /// Returns the error of a call that was not made because the circuit is open.
     pub(super) fn not_asked(operation: &'static str) -> Self {
         Self {
             operation,
@@ -180,7 +180,7 @@ impl Refusal {
         }
     }
 
-    /// Returns a call that was not made because it would have changed something.
+    /// Returns the error of a call that was not made because it would have changed something.
     pub(super) fn forbidden(operation: &'static str, why: NoMandate) -> Self {
         Self { forbidden: Some(why), failing: None, ..Self::not_asked(operation) }
     }

@@ -231,8 +231,7 @@ mod tests {
         assert_eq!(slice, Slice { deleted: 1, complete: true, ..Slice::default() });
     }
 
-    /// Such a key must not block the others: Amazon S3 refuses the whole DeleteObjects because of
-    /// it.
+    /// The key must not block others: Amazon S3 refuses a whole DeleteObjects that contains it.
     #[tokio::test]
     async fn a_key_that_xml_cant_carry_is_deleted_by_itself() {
         let store = Store::that(|method, uri| match uri {

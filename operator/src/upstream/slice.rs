@@ -25,8 +25,8 @@ impl Slice {
         self.deleted += batch.deleted;
         self.complete |= batch.complete;
         self.refused = self.refused.take().into_iter().chain(batch.refused).min();
-        // A call that may still take effect takes precedence over one that was answered, and that
-        // over one that was not sent.
+        // The most severe error is kept: a call that may still take effect, then a call that was
+        // answered, then a call that was not sent.
         let weight = |error: &UpstreamError| match error.class {
             Class::NoAnswer(_) | Class::Failing { asked: true } => 2,
             Class::Failing { asked: false } => 0,

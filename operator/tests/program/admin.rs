@@ -26,14 +26,14 @@ struct Operator {
     log: BufReader<ChildStderr>,
     kubeconfig: PathBuf,
     admin: SocketAddr,
-    /// Output before it served.
+    /// Output of the operator before it served.
     said: String,
     /// The API server's listener, on which nothing accepts.
     _silent: TcpListener,
 }
 
 impl Operator {
-    /// Starts it with these descriptor limits, given as shell commands.
+    /// Starts the operator with these descriptor limits, given as shell commands.
     async fn start(name: &str, limits: &str) -> Self {
         let silent = TcpListener::bind((HERE, 0)).await.expect("a port is free");
         let server = silent.local_addr().expect("it is bound");

@@ -18,7 +18,7 @@ fn notes(world: &World, reason: &str) -> Vec<String> {
     events.filter_map(|it| Some(it.object["note"].as_str()?.to_owned())).collect()
 }
 
-/// This is the worst moment to report success, or to report nothing.
+/// A failed revocation is the worst moment to report success, or to report nothing.
 // covers: 8.status.server, 8.key.earlier
 #[rstest]
 #[case::refused("kube:delete secrets forbidden")]
@@ -49,7 +49,8 @@ fn a_revocation_that_the_api_server_does_not_carry_out_says_that_the_key_works(#
         stage.until("it is open again", |world| reason(world, "team-a") == "Open").await;
         world.pass(Duration::from_secs(5)).await;
         assert!(!works(&old, "team-a-photos").await && works(&client(world, "team-a"), "team-a-photos").await);
-        // A pass aimed at generation 2 without creating its key, so that generation never has one.
+        // An earlier pass bumped the generation to 2 without creating the key, and generation 2
+        // never gets one.
         assert_eq!((access(world, "team-a")["status"]["rotationGeneration"].as_u64(), keys(world).len()), (Some(3), 1));
     });
 }

@@ -146,7 +146,7 @@ fn one_failed_periodic_probe_is_tolerated_also_when_the_admin_secret_could_not_b
     });
 }
 
-/// Stops the operator, waits a minute and starts another one, with these faults in its calls.
+/// Replaces the operator by another one, whose calls meet these faults.
 async fn start_again(stage: &mut Stage, faults: &str) {
     stage.operator.stop();
     stage.world.pass(Duration::from_secs(60)).await;

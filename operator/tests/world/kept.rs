@@ -267,7 +267,7 @@ fn what_is_kept_of_a_claim_that_is_gone_is_swept_once_it_is_free() {
     });
 }
 
-/// Its key is revoked by then, and a tenant must not be able to block the deletion of its claim.
+/// The key is revoked by then, and a tenant must not be able to block the deletion of its claim.
 #[test]
 fn a_consumer_secret_that_is_kept_keeps_nothing_else() {
     Stage::run("", async |stage| {

@@ -466,7 +466,7 @@ fn an_edit_of_its_bucket_claim_is_undone() {
     });
 }
 
-/// Its key belongs to its BucketClaim, where a revocation is requested.
+/// The key belongs to the BucketClaim, so the revocation is requested there.
 // covers: 3.3.revoke.atOnce
 #[test]
 fn its_key_ends_at_once_where_its_bucket_claim_is_asked() {

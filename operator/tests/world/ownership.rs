@@ -312,7 +312,7 @@ fn who_comes_to_a_bucket_by_another_spelling_of_its_endpoint_gets_nothing_until_
     });
 }
 
-/// Each creates its record before it has read that the other created one.
+/// Each claim creates its record before it has read the record of the other.
 // covers: 3.2.record.aliases
 #[rstest]
 #[case("")]
@@ -353,8 +353,8 @@ fn every_dialect_of_stores_binds_a_claim_whatever_happens_to_the_create(
     });
 }
 
-/// The store applies a call early and answers late, so another process that tags new buckets may
-/// have tagged this one.
+/// The store applies a CreateBucket early and answers late. Meanwhile another process, which tags
+/// new buckets, may have tagged the bucket.
 // covers: 3.2.tags.merged
 #[test]
 fn tags_that_somebody_put_while_the_create_took_long_are_kept() {

@@ -1,5 +1,5 @@
-//! Claims and accesses that are written too often. Other users can cause that, so revocations and
-//! withdrawn consent don't wait for it (spec §3.5).
+//! Claims and accesses that exceed their write limit. Other users can cause that, so revocations
+//! and withdrawn consent don't wait for it (spec §3.5).
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Deletion with the bucket under faults: its reports and its waits.
+//! Tests of claims that are deleted together with their bucket while faults occur: the Events, and
+//! the time that the deletion takes.
 
 use std::time::Duration;
 

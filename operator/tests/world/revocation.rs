@@ -109,7 +109,7 @@ fn a_revocation_waits_for_nothing(#[case] plural: &str, #[case] trouble: Value, 
 }
 
 // covers: 1.bound.impaired.revoked, 3.3.revoke.told
-/// This is the worst moment to report success.
+/// A refused revocation is the worst moment to report success.
 #[test]
 fn a_revocation_that_the_api_server_refuses_says_that_the_key_works() {
     Stage::run("kube:delete secrets forbidden", async |stage| {

@@ -36,7 +36,7 @@ impl Write for Log {
 }
 
 impl Secrecy {
-    /// Captures logs until it is dropped.
+    /// Captures logs until the returned value is dropped.
     pub fn watch() -> Self {
         let log = Log::default();
         let writer = log.clone();

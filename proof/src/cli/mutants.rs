@@ -71,7 +71,7 @@ enum Output {
 /// Tries the mutants.
 ///
 /// # Errors
-/// Returns one sentence with the failure, or with the mutants that survived.
+/// Returns an error message with the failure, or with the mutants that survived.
 pub(super) fn run_mutants(args: MutantsArgs) -> Result<(), Failure> {
     if args.list && args.output == Output::Markdown {
         return Err(Failure::Usage("--list prints text or JSON; the page is of a run".into()));

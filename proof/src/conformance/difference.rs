@@ -19,7 +19,7 @@ pub struct AnswerPair {
 pub struct Exchange {
     /// Description of the operation.
     pub operation: String,
-    /// Earlier operations of its sequence, in order.
+    /// Earlier operations of the same sequence, in order.
     pub after: Vec<String>,
     /// Answers of both sides.
     pub answers: AnswerPair,
@@ -43,7 +43,7 @@ pub struct Difference {
     pub sequence: u64,
     /// Operation with different answers.
     pub operation: String,
-    /// Operations that have to come before it, in order.
+    /// Operations that have to come before the difference, in order.
     pub after: Vec<String>,
     /// Places where the answers differ and that no rule explains.
     pub leaves: Vec<Leaf>,

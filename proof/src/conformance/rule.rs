@@ -26,7 +26,7 @@ pub enum Consequence {
 pub struct Rule {
     /// Short name.
     pub name: &'static str,
-    /// Systems for which it is justified. A difference of one system excuses no other.
+    /// Systems for which the difference is justified. A difference of one system excuses no other.
     pub systems: &'static [System],
     /// Consequence for the sequence.
     pub then: Consequence,

@@ -31,7 +31,7 @@ impl Write for Text {
 }
 
 impl Log {
-    /// Starts to capture, until it is dropped.
+    /// Captures logs until the returned value is dropped.
     pub(super) fn keep() -> Self {
         let text = Text::default();
         let writer = text.clone();

@@ -194,8 +194,9 @@ pub(super) fn show_late(effects: &Effects) -> bool {
 
 /// Returns the time for which missing information may delay a repair.
 ///
-/// A watch that lags, or that collapses many changes into one, delays it for a while, and so does
-/// its consequence; tags that a store doesn't show delay it until the next drift check.
+/// A repair is delayed for a while by a watch that lags or collapses many changes into one, and by
+/// the consequence of such a watch. Tags that a store doesn't show delay the repair until the next
+/// drift check.
 pub(super) fn told_late(faults: &[Fault]) -> Duration {
     let late = |fault: &Fault| match fault {
         Fault::Kube(KubeFault::Stale { .. } | KubeFault::Collapse) => 2 * LAG,

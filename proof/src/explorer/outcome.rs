@@ -17,8 +17,7 @@ pub struct Outcome {
     /// Number of calls when the run reached an end that its scenario allows. The plan does not
     /// apply to later ones.
     pub until: u64,
-    /// Number of calls when the run was at rest. Later ones are made while it is checked that it
-    /// stays so.
+    /// Number of effects when the run was at rest; later ones show that it is.
     pub rested: u64,
     /// All events of the run.
     pub history: History,
@@ -34,8 +33,8 @@ pub struct Outcome {
     pub limits: Vec<Violation>,
     /// Virtual time from the start of the world to its rest.
     pub took: Duration,
-    /// True if the scenario's goal was reached, false if the run ended in another state that is
-    /// allowed after changes by other actors.
+    /// True if the run reached what the user wanted, rather than an end that other actors' changes
+    /// may lead to.
     pub reached: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Lasting faults: while one lasts, the operator makes few futile calls (E2). The end of the run
-//! then shows that it recovers once they are over (L6).
+//! Lasting faults: while a fault lasts, the operator makes few futile calls (E2). After it, the
+//! operator recovers (L6).
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -36,9 +36,9 @@ const MOST_CHANGES: usize = 5;
 /// A position in a history.
 #[derive(Clone, Copy, Debug)]
 struct Since {
-    /// Number of calls before it.
+    /// Number of calls before this position.
     calls: u64,
-    /// Number of events before it.
+    /// Number of events before this position.
     events: usize,
 }
 

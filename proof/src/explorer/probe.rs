@@ -57,7 +57,7 @@ impl Stage {
     }
 }
 
-/// Does the first things that a tenant does with its bucket.
+/// Writes, reads and lists an object, as a tenant does first with its bucket.
 async fn put_get_list(client: &aws_sdk_s3::Client, bucket: &str) -> Result<(), String> {
     const PROBE: &str = "probe";
     let put = || {

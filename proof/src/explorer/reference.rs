@@ -20,7 +20,7 @@ pub(super) fn undisturbed_end(scenario: &'static Scenario, seed: u64) -> Arc<Can
     if let Some(end) = ENDS.lock().get(&key) {
         return end.clone();
     }
-    // Played without the lock, so that other threads can compute other ends.
+    // Played without the lock, so that other threads can play other scenarios.
     let outcome = play_apart(&Schedule { scenario, seed, plan: Plan::default(), gateway: GatewayPlan::default() });
     let end = Arc::new(crate::oracles::canonical(&outcome.end));
     ENDS.lock().insert(key, end.clone());

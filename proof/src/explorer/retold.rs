@@ -60,7 +60,8 @@ pub struct Ended {
     pub resource: &'static str,
     /// Namespace and name.
     pub name: String,
-    /// Its phase; for an access the reason of `Ready`. Empty for an object without a status.
+    /// Phase of the object; for an access the reason of `Ready`. Empty for an object without a
+    /// status.
     pub phase: String,
 }
 

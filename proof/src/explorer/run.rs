@@ -1,4 +1,4 @@
-//! Runs one schedule and judges it, including a comparison of its end with those of other runs.
+//! Runs and judges one schedule. Its final state is also compared with that of other runs.
 
 use super::others;
 use super::outcome::Outcome;

@@ -19,7 +19,7 @@ use crate::oracles::Violation;
 
 /// Resource name of Events.
 const EVENTS: &str = "events";
-/// JSON pointers to their fields that depend on the machine's clock.
+/// JSON pointers to the fields of Events that depend on the machine's clock.
 const OF_REAL_CLOCK: [&str; 3] = ["/metadata/name", "/eventTime", "/series/lastObservedTime"];
 /// Replacement of the values of these fields.
 const MASK: &str = "*";

@@ -1,8 +1,8 @@
 //! Safety rules for the access (spec §8), checked at every effect and in every state.
 //!
 //! The gateway opens a bucket only if the keys, the access record and the bucket record agree. So
-//! it is enough to judge each of them when it is stored: a map must not let in more than the owner
-//! consented to (A1), and a record that is ending must let nobody in (A2).
+//! each Secret is judged when it is stored: a map must not let in more than the owner consented to
+//! (A1), and a record that is ending must let nobody in (A2).
 
 use std::sync::atomic::Ordering;
 

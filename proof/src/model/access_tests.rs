@@ -68,7 +68,7 @@ fn of_accesses(accesses: fn(&AccessView, Timestamp) -> ControlFlow<Rest, AccessS
     Planners { accesses, ..Planners::PRODUCTION }
 }
 
-/// Planners that each break one promise, and a world that exposes it.
+/// Planners that each break one promise, with a world in which that shows.
 #[rstest]
 #[case(Promise::A1, of_claims(lets_everybody_in), open(false, &[]))]
 #[case(Promise::A1, of_claims(withdraws_nothing), open(true, &[Event::Share(0, None)]))]
@@ -156,7 +156,7 @@ fn reads_nobody(view: &View, now: Timestamp) -> Step {
     }
 }
 
-/// Assumes that its record already says that it ends.
+/// Assumes that the record of the access is marked as ending already.
 fn ends_no_access(view: &View, now: Timestamp) -> Step {
     let Some((record, stored)) = view.record().filter(|_| view.claim().deleting) else { return plan::next(view, now) };
     let ending =

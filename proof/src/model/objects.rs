@@ -44,7 +44,7 @@ pub(super) struct SecretFacts {
     pub(super) stored: Stored,
     /// Number of this Secret version.
     pub(super) number: u32,
-    /// Number of its name.
+    /// Number of the Secret's name.
     pub(super) name: u32,
     pub(super) kind: Kind,
     /// Claim that the data name, or the controller if they name none. Caches index by it.
@@ -57,7 +57,7 @@ pub(super) struct SecretFacts {
     pub(super) swept: Option<Uid>,
     /// Content as a Secret of the access, if it is one.
     pub(super) access: Option<OfAccess>,
-    /// Bucket record in it, if it can be parsed.
+    /// Bucket record in the Secret, if it can be parsed.
     pub(super) record: Option<BucketRecord>,
     /// Generation of the key that it contains or publishes.
     pub(super) generation: u64,

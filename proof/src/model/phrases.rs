@@ -204,7 +204,7 @@ pub(super) struct ConsentRead {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Heard {
     pub(super) claim: Option<u32>,
-    /// Its internal Secrets.
+    /// Internal Secrets of the claim.
     pub(super) own: Vec<u32>,
     /// The backends, as the cache has them.
     pub(super) backends: [Option<BackendFacts>; BACKENDS],

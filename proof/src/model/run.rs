@@ -44,9 +44,9 @@ pub struct ModelReport {
 /// Results of one world.
 #[derive(Clone, Debug)]
 pub struct WorldReport {
-    /// Its name.
+    /// Name of the world.
     pub name: &'static str,
-    /// Its description.
+    /// Description of the world.
     pub about: &'static str,
     /// Number of distinct states.
     pub states: usize,

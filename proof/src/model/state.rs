@@ -104,11 +104,11 @@ pub(super) struct Bucket {
     pub(super) present: bool,
     /// Number of its tags.
     pub(super) tags: u32,
-    /// Number of versions, delete markers and uploads in it.
+    /// Number of versions, delete markers and uploads in the bucket.
     pub(super) objects: u8,
-    /// True if it belongs to another account that grants us access.
+    /// True if the bucket belongs to another account that grants us access.
     pub(super) theirs: bool,
-    /// Claim whose pass created it; `None` if a stranger did.
+    /// Claim whose pass created the bucket; `None` if a stranger did.
     pub(super) maker: Option<Uid>,
     /// Counter of buckets that had this name.
     pub(super) born: u8,
@@ -121,7 +121,7 @@ impl Bucket {
 /// One process of the operator. A crash loses all of it except what the watches had shown.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Operator {
-    /// Time of its start.
+    /// Time at which the process started.
     pub(super) began: u32,
     /// Objects that its watches have shown, for kinds whose caches lag.
     pub(super) seen: Seen,
@@ -160,7 +160,8 @@ pub(super) struct Pass {
     pub(super) edited: bool,
     /// Counter of the bucket that it saw last under the name.
     pub(super) born: u8,
-    /// Set while it reads the objects that justify opening a bucket, once it has read the record.
+    /// Set while the pass reads the objects that justify opening a bucket, once it has read the
+    /// record.
     pub(super) pinned: Option<Pinned>,
 }
 
@@ -173,8 +174,8 @@ pub(super) struct Pinned(pub(super) Option<u32>);
 pub(super) struct Visit {
     /// Number of its view.
     pub(super) view: u32,
-    /// True if it read the access or added the finalizer since it last created the record, and the
-    /// access was not being deleted.
+    /// True if the pass read the access or added the finalizer since it last created the record,
+    /// and the access was not being deleted.
     pub(super) is_live: bool,
 }
 

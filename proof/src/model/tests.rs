@@ -78,7 +78,7 @@ fn worlds_have_names_of_their_own() {
     assert!(worlds().all(|recipe| recipe.events.len() <= 32), "events are bits");
 }
 
-/// A planner that breaks one promise, and a world that exposes it.
+/// Planners that each break one promise, with a world in which that shows.
 #[rstest]
 #[case(Promise::I1, takes_any_bucket_for_its_own, one(Policy::Force, false, &[Event::Make(0), Event::Delete(0)]))]
 #[case(Promise::I2, reads_no_claim_again, one(Policy::Force, true, &[Event::Delete(0), Event::Policy(0, Policy::Retain)]))]

@@ -97,9 +97,9 @@ impl Lag {
 /// Definition of a world. Everything that a recipe does not name is off.
 #[derive(Clone, Debug)]
 pub(super) struct Recipe {
-    /// Its name.
+    /// Name of the world.
     pub(super) name: &'static str,
-    /// Its description.
+    /// Description of the world.
     pub(super) about: &'static str,
     /// Initial spec of each claim; `None` = no claim.
     pub(super) claims: [Option<Spec>; CLAIMS],

@@ -23,7 +23,7 @@ pub struct Mutant {
     pub bug: String,
     /// Origin of the bug: another operator, the contract's own history, or this project.
     pub origin: String,
-    /// Finder that has to detect it.
+    /// Finder that has to detect the bug.
     pub finder: Finder,
     diff: String,
 }
@@ -103,7 +103,7 @@ impl Mutant {
         }
     }
 
-    /// Returns the test that finds it; `None` if the exploration does.
+    /// Returns the test that finds the bug; `None` if the exploration does.
     pub fn test(&self) -> Option<&NamedTest> {
         match &self.finder {
             Finder::Exploration { .. } => None,
@@ -111,7 +111,7 @@ impl Mutant {
         }
     }
 
-    /// Returns the schedule that killed it last, in the format of `stowage-proof replay`.
+    /// Returns the schedule that killed the mutant last, as an argument of `stowage-proof replay`.
     pub fn plan(&self) -> Option<&str> {
         match &self.finder {
             Finder::Exploration { plan, .. } => plan.as_deref(),
@@ -119,7 +119,7 @@ impl Mutant {
         }
     }
 
-    /// Writes the schedule that killed it into its patch, and replaces an earlier one.
+    /// Writes the schedule that killed the mutant into its patch, in place of an earlier one.
     ///
     /// # Errors
     /// Returns an error if the patch can't be read or written.
@@ -141,7 +141,7 @@ impl Mutant {
     }
 }
 
-/// Returns the patch with this schedule as the only one in its header.
+/// Returns the patch with this plan in the header, in place of an earlier one.
 fn with_plan(text: &str, line: &str) -> String {
     let (header, diff) = text.split_once("\n\n").unwrap_or((text, ""));
     let others = header.lines().filter(|line| !line.starts_with(&format!("{PLAN}: ")));

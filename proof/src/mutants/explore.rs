@@ -111,9 +111,9 @@ pub(super) struct Replayed {
 /// A promise that a replay broke.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub(super) struct Violated {
-    /// Its name.
+    /// Name of the promise.
     pub(super) promise: String,
-    /// The violation, in one sentence.
+    /// Description of the violation.
     #[serde(default)]
     pub(super) message: String,
 }

@@ -10,9 +10,9 @@ const GLANCE: Duration = Duration::from_millis(20);
 
 /// Result of a program that ended.
 pub(super) struct Done {
-    /// True if it reported success.
+    /// True if the exit code is 0.
     pub(super) success: bool,
-    /// True if it exited by itself, and not by a signal.
+    /// True if there is an exit code; false if a signal ended the program.
     pub(super) exited: bool,
     pub(super) stdout: String,
     pub(super) stderr: String,
@@ -21,7 +21,7 @@ pub(super) struct Done {
 /// Runs a program and captures its output. Kills it if it takes longer than `patience`.
 ///
 /// # Errors
-/// Returns an error if it cannot be run, or was killed.
+/// Returns an error if the program can't be started, or was killed.
 pub(super) fn run(command: &mut Command, patience: Duration) -> Result<Done, String> {
     let began = Instant::now();
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -32,7 +32,7 @@ pub(super) fn run(command: &mut Command, patience: Duration) -> Result<Done, Str
             Ok(Some(status)) => break status,
             Ok(None) if began.elapsed() < patience => thread::sleep(GLANCE),
             Ok(None) => {
-                // Both calls fail if the program has just ended.
+                // The result doesn't matter: the program may have ended by itself just now.
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err(format!("did not end within {} s", patience.as_secs()));
@@ -48,7 +48,7 @@ pub(super) fn run(command: &mut Command, patience: Duration) -> Result<Done, Str
 fn listen(stream: Option<impl Read + Send + 'static>) -> thread::JoinHandle<String> {
     thread::spawn(move || {
         let mut bytes = Vec::new();
-        // After an error, the bytes read so far are all there is.
+        // An error ends the output early. The bytes read so far are returned.
         let _ = stream.map(|mut stream| stream.read_to_end(&mut bytes));
         String::from_utf8_lossy(&bytes).into_owned()
     })

@@ -114,9 +114,9 @@ pub(super) fn summary(report: &MutationReport) -> String {
     format!("{killed} of {total} mutants killed{median}{alive}")
 }
 
-/// Returns one sentence about the problems in a report: mutants that survived or break none of the
-/// promises in their headers and, if `all` mutants were tried, promises that no mutant breaks. Each
-/// of these may be an oracle that no longer detects anything.
+/// Returns an error message about the problems in a report: mutants that survived or break none of
+/// the promises in their headers and, if `all` mutants were tried, promises that no mutant breaks.
+/// Each of these may be an oracle that no longer detects anything.
 pub fn trouble(report: &MutationReport, all: bool) -> Option<String> {
     let is_fine =
         report.alive().next().is_none() && report.mistaken().next().is_none() && (!all || report.unbroken().is_empty());

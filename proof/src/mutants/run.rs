@@ -36,12 +36,12 @@ pub struct MutantOutcome {
     pub seconds: f64,
     /// Number of schedules explored.
     pub schedules: u64,
-    /// Duration of its build.
+    /// Duration of the build of the mutant.
     pub build: Duration,
 }
 
 impl MutantOutcome {
-    /// Returns true if it was found.
+    /// Returns true if the mutant was found.
     pub fn is_killed(&self) -> bool {
         matches!(self.verdict, Verdict::Killed(_) | Verdict::FailedTest(_))
     }

@@ -149,7 +149,7 @@ impl Buckets {
     /// Returns the claim for which a destroying call was decided, if another operator has released
     /// it since; and the evidence of that call.
     ///
-    /// That is possible if this operator was paused before the call, or within its slice of
+    /// The other operator can do so while this one is paused, before the call or within a slice of
     /// emptying.
     fn let_go_meanwhile<'s, 'a>(
         &'s self,

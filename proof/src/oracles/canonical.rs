@@ -297,7 +297,7 @@ impl Teller<'_> {
         }
     }
 
-    /// Returns a time by its distance from another one if it depends on that.
+    /// Returns a time, as the distance from another time if it depends on that.
     fn time(&self, path: &str, time: Timestamp) -> String {
         if path == ".status.nextRotationAt"
             && let Some(rotated) = self.object["status"]["rotatedAt"].as_str()

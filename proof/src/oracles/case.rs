@@ -20,7 +20,7 @@ pub struct Case<'a> {
 /// A text that the operator exposed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shown {
-    /// Its source, such as `the log`.
+    /// Source of the text, such as `the log`.
     pub place: String,
     /// The whole text.
     pub text: String,

@@ -13,8 +13,8 @@ use super::state::{Hand, HistoryStep, Life, Place, Seen, State, is_read_of};
 use super::views::{Consumer, End, Key, Secret};
 use super::{Promise, revocation, views};
 
-/// Time that an expired key's Secret stays, so that a clock that steps forward doesn't end it early
-/// (spec §3.3).
+/// Time for which the Secret of an expired key stays, so that a clock that steps forward doesn't
+/// end the key early (spec §3.3).
 const GRACE: SignedDuration = SignedDuration::from_secs(60);
 
 /// Maximum number of live keys of a claim.
@@ -38,11 +38,11 @@ struct Past<'a> {
     meddled: bool,
     /// The actor that created its Secret last.
     made: Option<Hand>,
-    /// Name of its Secret.
+    /// Name of the key's Secret.
     name: &'a str,
-    /// True if it ever was in a consumer Secret.
+    /// True if the key ever was in a consumer Secret.
     published: bool,
-    /// Time at which it was replaced in the last consumer Secret that had it.
+    /// Time at which the key was replaced in the last consumer Secret that had it.
     replaced: Option<Timestamp>,
 }
 
@@ -311,8 +311,9 @@ fn was_made_meanwhile(state: &State<'_>, step: &HistoryStep<'_>, past: &Past<'_>
     later && goes && !past.meddled && !state.alone && state.stood_still(step.hand)
 }
 
-/// Returns true if the last call of one of two operators about the claim was the one that showed
-/// the key it publishes, and it was paused then, so that the other could end that key.
+/// Returns true if one of two operators was paused after the call that showed it the key to
+/// publish, and made no other call about the claim. The other operator could end that key
+/// meanwhile.
 ///
 /// No precondition ties the two Secrets together, and a process can be paused between any two
 /// calls.

@@ -80,9 +80,9 @@ fn judge_secret(state: &State<'_>, (namespace, name): Place<'_>, held: &Held<'_>
 
 /// Returns true if a bucket may outlive its claim.
 ///
-/// That is so if the claim's policy is Retain, or was when its record was deleted; if another actor
-/// removed the claim; or if the bucket could not be proved ours, which an Event reports. Nothing
-/// waits for that Event, so the API server may have refused it (spec §3).
+/// A bucket may outlive its claim if the claim's policy is Retain, or was when its record was
+/// deleted; if another actor removed the claim; or if the bucket could not be proved ours, which an
+/// Event reports. Nothing waits for that Event, so the API server may have refused it (spec §3).
 fn is_retained(case: &Case<'_>, state: &State<'_>, life: &Life<'_>, bucket: &str) -> bool {
     let told = || {
         case.end.all("events").any(|(_, _, event)| {

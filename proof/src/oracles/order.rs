@@ -118,8 +118,8 @@ fn is_late(state: &State<'_>, step: &HistoryStep<'_>, called: &Called) -> bool {
     }
 }
 
-/// Returns the record of a call's bucket; otherwise one of a bucket with that name at another
-/// store, because its backend may have moved.
+/// Returns the record of the bucket of a call. If there is none, returns a record of that name at
+/// another store, because the backend may have moved.
 pub(super) fn record_of<'s>(state: &'s State<'_>, called: &Called) -> Option<&'s Record> {
     let bucket = called.bucket.as_deref()?;
     let records = || {

@@ -12,8 +12,8 @@ use super::state::HistoryStep;
 
 /// Maximum number of changes of one object by operators within an hour.
 ///
-/// That is several times the need of the busiest scenario. Two operators that overwrite each
-/// other's changes exceed it within minutes.
+/// The busiest scenario needs a fraction of this. Two operators that overwrite each other's changes
+/// exceed it within minutes.
 const MOST: usize = 240;
 /// Maximum number of changes of a Lease, which is renewed every five seconds.
 const MOST_RENEWALS: usize = 1000;
@@ -22,8 +22,8 @@ const HOUR: SignedDuration = SignedDuration::from_hours(1);
 /// Maximum number of times within [`MOMENT`] that a backend's `bucketCount` returns to its previous
 /// value.
 ///
-/// Two operators that see different claims count every other second. If they don't adopt each
-/// other's count, they write as fast as they can.
+/// Two operators that see different claims count them every other second. Unless each adopts the
+/// count of the other, they write as fast as they can.
 const MOST_RETURNS: usize = 8;
 const MOMENT: SignedDuration = SignedDuration::from_secs(10);
 

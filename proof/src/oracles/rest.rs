@@ -42,7 +42,7 @@ pub(super) struct Quiescence<'a> {
     made: BTreeSet<Place<'a>>,
     /// Time of the last reported measurement of each claim's bucket.
     usage: BTreeMap<(&'a str, &'a str), Timestamp>,
-    /// Lives of operators with the measurements that they reported after another one had.
+    /// Lives of operators, with the time of measurements that they reported after another life had.
     late: BTreeSet<(u32, Timestamp)>,
     /// Number of keys that each claim was given, by UID.
     keys: BTreeMap<String, usize>,
@@ -182,7 +182,7 @@ pub(super) fn judge_reads(case: &Case<'_>, state: &State<'_>, found: &mut Findin
 /// A usage report in a claim's status.
 struct Usage {
     measured_at: Timestamp,
-    /// True if it reaches the hard quota, or falls below it again.
+    /// True if the usage reaches the hard quota, or falls below it again.
     is_crossing: bool,
     /// True if another operator has reported it already: both learn of a measurement at once, and
     /// the API server refuses the second write, which would change nothing.

@@ -85,7 +85,8 @@ impl Rotation {
 
 /// Returns true if a rotation that was due at `due` is late now.
 ///
-/// A stopped operator starts none, and one that had trouble starts it after its recovery.
+/// A stopped operator starts no rotation. An operator that had trouble starts it after its
+/// recovery.
 fn is_late(state: &State<'_>, due: Timestamp, now: Timestamp) -> bool {
     if now.duration_since(due) <= BOUND {
         return false;

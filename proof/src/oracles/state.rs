@@ -85,9 +85,9 @@ pub(super) struct Life<'a> {
     pub(super) requests: Requests,
     /// All values of its revoke annotation.
     pub(super) revokes: Vec<&'a str>,
-    /// Highest revoked generation, from its records.
+    /// Highest revoked generation, from the claim's records.
     pub(super) revoked_through: u64,
-    /// Changes of it and its Secrets by other actors.
+    /// Changes of the claim and its Secrets by other actors.
     pub(super) meddling: Meddling,
     /// The edit that changed its policy to `Retain`, if it is `Retain` now.
     pub(super) retained: Option<Edit>,
@@ -102,8 +102,8 @@ pub(super) struct Life<'a> {
     pub(super) deleting: Option<Edit>,
     /// The last change of its consumer Secret's name.
     pub(super) renamed: Option<Edit>,
-    /// The last key that its status named, unless another actor removed that field. The operator
-    /// never forgets the key's generation.
+    /// The last key that the claim's status named, unless another actor removed that field. The
+    /// operator never forgets the key's generation.
     told_key: Option<&'a str>,
 }
 
@@ -134,7 +134,7 @@ impl Life<'_> {
 /// Changes of a claim and its Secrets by other actors.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Meddling {
-    /// Its finalizer was removed, or the claim was.
+    /// True if the claim, or only its finalizer, was removed.
     pub(super) finalizer: bool,
     /// One of its records was changed or deleted.
     pub(super) record: bool,
@@ -157,7 +157,7 @@ impl Meddling {
 pub(super) struct Requests {
     /// Number of new values of the rotate and revoke annotations, and of moves to another backend.
     pub(super) asked: usize,
-    /// True if it ever was to be rotated by time.
+    /// True if the claim's key ever was to be rotated by time.
     pub(super) timed: bool,
 }
 
@@ -277,8 +277,8 @@ impl<'a> State<'a> {
         matches!(hand, Hand::Operator(number) if self.line(number).is_some_and(is_standstill))
     }
 
-    /// Returns true if it was paused at that call or at an earlier one, back to the first that
-    /// matches.
+    /// Returns true if the operator was paused before that call, or before an earlier one that is
+    /// later than the last call that matches `first`.
     pub(super) fn stood_still_since(&self, hand: Hand, first: impl Fn(&Line) -> bool) -> bool {
         let Hand::Operator(number) = hand else { return false };
         self.stood_still(hand) || self.before(number).take_while(|line| !first(line)).any(is_standstill)

@@ -61,8 +61,8 @@ pub(super) fn judge(case: &Case<'_>, state: &State<'_>, found: &mut Findings) {
             let message = format!("claim {claim} has {open} keys without an end");
             if (life.meddling.record || !state.alone) && !life.claim.is_ready() {
                 // Each time that the record is deleted by hand, another key has to be created. And
-                // one of two operators may create its key late, after the other has passed that
-                // generation.
+                // one of two operators may create its key late, when the other is already at a
+                // later generation.
                 found.limit_in_the_end(Promise::I5, message);
             } else {
                 found.broken_in_the_end(Promise::I5, message);

@@ -1,10 +1,10 @@
 //! The history of each key, and its uses by tenants: the gateway must accept, may accept, or must
 //! deny each (I6, I7, I15).
 //!
-//! The gateway follows the Secrets, and may be behind them by its lag. So its decision may follow
-//! from any version that a Secret had within that lag. If all these versions agree, the gateway
-//! must decide accordingly; otherwise it may decide either way. It ends keys by its own clock. If
-//! that clock is off, so that a key ends early or late by the true time, that is a limit.
+//! The gateway follows the Secrets, and may lag behind them. So its decision may follow from any
+//! version that a Secret had within that lag. If all these versions agree, the gateway must decide
+//! accordingly; otherwise it may decide either way. Keys expire by the gateway's own clock. A key
+//! that ends early or late because that clock is off is a limit, not a violation.
 
 use std::collections::BTreeMap;
 

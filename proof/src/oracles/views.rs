@@ -202,16 +202,16 @@ pub(super) struct Key<'a> {
     pub(super) secret: &'a str,
     pub(super) bucket: String,
     pub(super) backend: String,
-    /// Host and port of the store that it names, if it names one.
+    /// Host and port of the store that the key names, if any.
     pub(super) host: Option<String>,
-    /// True if its scope is its own bucket only.
+    /// True if the key's scope is its own bucket only.
     pub(super) scoped: bool,
     pub(super) end: End,
-    /// Creation time of its Secret.
+    /// Creation time of the key's Secret.
     pub(super) made: Option<Timestamp>,
     /// True if the gateway accepts it, regardless of its expiry.
     pub(super) counts: bool,
-    /// True if it is being deleted, and a finalizer keeps it: the gateway refuses it.
+    /// True if the key is being deleted, and a finalizer keeps it: the gateway refuses it.
     pub(super) deleted: bool,
     /// True if no list by its labels shows it.
     pub(super) hidden: bool,
@@ -222,19 +222,19 @@ pub(super) struct Key<'a> {
 pub(super) enum End {
     /// No expiry.
     Open,
-    /// Time from which the key is refused.
+    /// The key is refused from this time on.
     At(Timestamp),
     /// The expiry can't be parsed: the gateway refuses the key.
     Damaged,
 }
 
 impl Key<'_> {
-    /// Returns true if the gateway accepts it, once it has seen this version of it.
+    /// Returns true if the gateway accepts the key, once it has seen this version of the Secret.
     pub(super) fn works(&self, now: Timestamp) -> bool {
         self.counts && !self.is_over(now)
     }
 
-    /// Returns true if it has expired.
+    /// Returns true if the key has expired.
     pub(super) fn is_over(&self, now: Timestamp) -> bool {
         matches!(self.end, End::At(end) if end <= now)
     }
@@ -248,7 +248,7 @@ pub(super) struct Binding {
     pub(super) access: Option<Access>,
     /// True if the gateway finds it.
     pub(super) counts: bool,
-    /// True if it is being deleted, and a finalizer keeps it.
+    /// True if the binding is being deleted, and a finalizer keeps it.
     pub(super) kept: bool,
 }
 
@@ -257,7 +257,7 @@ pub(super) struct Binding {
 pub(super) struct Access {
     pub(super) bucket: String,
     pub(super) backend: String,
-    /// Host and port of the store that it names, if it names one.
+    /// Host and port of the store that the access names, if any.
     pub(super) host: Option<String>,
     pub(super) mode: String,
     /// Requests per second of one source address.

@@ -71,7 +71,7 @@ impl Client {
     /// no body.
     ///
     /// # Errors
-    /// Returns one sentence if there is no answer.
+    /// Returns an error message if there is no answer.
     pub(super) async fn ask(
         &self,
         method: Method,
@@ -85,7 +85,7 @@ impl Client {
     /// Sends a file and returns the answer as [`Client::ask`] does.
     ///
     /// # Errors
-    /// Returns one sentence if there is no answer.
+    /// Returns an error message if there is no answer.
     pub(super) async fn upload(
         &self,
         path: &str,
@@ -98,7 +98,7 @@ impl Client {
     /// Receives a file. An answer without success is returned as by [`Client::ask`].
     ///
     /// # Errors
-    /// Returns one sentence if the answer is missing or incomplete, or can't be written.
+    /// Returns an error message if the answer is missing or incomplete, or can't be written.
     pub(super) async fn download(&self, path: &str, out: &mut impl Write) -> Result<(StatusCode, Value), String> {
         let answer = self.send(Method::GET, path, "application/json", whole(String::new())).await?;
         if !answer.status().is_success() {

@@ -1,5 +1,5 @@
-//! `stowage-sim history`: writes the actions in a running simulator to a file, and prints a command
-//! that replays them.
+//! `stowage-sim history`: saves the recorded user actions of a running simulator, and prints the
+//! command that replays them together with the faults.
 
 use std::fs;
 use std::io::{self, Write};
@@ -29,7 +29,7 @@ pub(super) struct HistoryArgs {
     simulator: Simulator,
 }
 
-/// The answer of the admin API.
+/// The answer to `GET /history` of the admin API.
 #[derive(Deserialize)]
 struct Told {
     history: Deeds,
@@ -51,7 +51,7 @@ pub(super) fn history(args: &HistoryArgs) -> Result<(), Failure> {
     Ok(printed(writeln!(io::stdout(), "{}", line(&args.file.to_string_lossy(), &told.plan)))?)
 }
 
-/// Returns the command that replays the history.
+/// Returns the command that replays `file` with the faults in `plan`.
 fn line(file: &str, plan: &str) -> String {
     let plan = if plan.is_empty() { String::new() } else { format!(" {}", quoted(plan)) };
     format!("stowage-proof replay --history {}{plan}", quoted(file))

@@ -35,7 +35,7 @@ pub(super) async fn apply_all<'a>(
 /// Deletes a claim, as `kubectl delete` does, without waiting for its finalizer.
 ///
 /// # Errors
-/// Returns one sentence.
+/// Returns an error message if the API server refuses the deletion.
 pub(super) async fn delete(world: &World, page: &mut Page, claim: &ClaimRef) -> Result<(), String> {
     let ClaimRef { namespace, name } = claim;
     page.command(format!("kubectl delete bucketclaim {name} -n {namespace} --wait=false"));
@@ -46,7 +46,7 @@ pub(super) async fn delete(world: &World, page: &mut Page, claim: &ClaimRef) -> 
 /// Patches a claim's spec, as `kubectl patch` does.
 ///
 /// # Errors
-/// Returns one sentence.
+/// Returns an error message if the API server refuses the patch.
 pub(super) async fn patch_spec(world: &World, page: &mut Page, claim: &ClaimRef, spec: &Value) -> Result<(), String> {
     let ClaimRef { namespace, name } = claim;
     let patch = json!({ "spec": spec });
@@ -58,7 +58,7 @@ pub(super) async fn patch_spec(world: &World, page: &mut Page, claim: &ClaimRef,
 /// Annotates a claim, as `kubectl annotate` does.
 ///
 /// # Errors
-/// Returns one sentence.
+/// Returns an error message if the API server refuses the patch.
 pub(super) async fn annotate(
     world: &World,
     page: &mut Page,

@@ -30,8 +30,8 @@ impl Source {
     /// Reads all documents, in order.
     ///
     /// # Errors
-    /// Returns one sentence: the file that can't be read and the reason, or the file and document
-    /// that isn't a Kubernetes object.
+    /// Returns an error message: the file that can't be read and the reason, or the file and
+    /// document that isn't a Kubernetes object.
     pub fn read(&self) -> Result<Vec<Document>, String> {
         let mut documents = Vec::new();
         match self {

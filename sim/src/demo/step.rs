@@ -39,9 +39,9 @@ pub type Finding = Result<String, String>;
 /// A step of the tour.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DemoStep {
-    /// Its stable name, in kebab case.
+    /// Stable name of the step, in kebab case.
     pub name: &'static str,
-    /// Its heading.
+    /// Heading of the step.
     pub title: &'static str,
     /// True if the step went as the spec requires.
     pub ok: bool,

@@ -14,7 +14,7 @@ use super::stores;
 
 /// The initial content of a simulator.
 pub(super) struct Beginning {
-    /// Its own objects, applied once.
+    /// The simulator's own objects, applied once.
     own: Vec<Document>,
     /// The user's manifests, applied at each start.
     given: Vec<Document>,
@@ -27,7 +27,7 @@ impl Beginning {
     /// adds one for the served store at this URL. They are applied with this token.
     ///
     /// # Errors
-    /// Returns one sentence.
+    /// Returns an error message if a manifest of the simulator can't be parsed.
     pub(super) fn new(mut given: Vec<Document>, store: &str, kinds: Kinds, token: &str) -> Result<Self, String> {
         let namespace = format!("{{apiVersion: v1, kind: Namespace, metadata: {{name: {OPERATOR_NAMESPACE}}}}}");
         let mut own = parse("namespace", &namespace).map_err(|error| error.to_string())?;
@@ -41,7 +41,7 @@ impl Beginning {
     /// Applies the manifests; the simulator's own ones only `at_first`.
     ///
     /// # Errors
-    /// Returns one sentence about a manifest that is refused.
+    /// Returns an error message about a manifest that is refused.
     pub(super) async fn bring(&self, simulator: &Simulator, at_first: bool) -> Result<(), String> {
         let front = simulator.front().ok_or("nothing is served yet")?;
         let client = manifests::client(front, simulator.recorder(), &self.token)?;
@@ -68,7 +68,7 @@ impl Simulator {
     /// this host.
     ///
     /// # Errors
-    /// Returns one sentence about an initial manifest that is refused.
+    /// Returns an error message about an initial manifest that is refused.
     pub(super) async fn begin_anew(&self, beginning: &Beginning, host: &str) -> Result<(), String> {
         self.without_operator(async {
             let _together = self.data().map(Data::together);
@@ -89,7 +89,7 @@ impl Simulator {
     /// Replaces the state by that of a snapshot.
     ///
     /// # Errors
-    /// Returns one sentence; the state is unchanged then.
+    /// Returns an error message if the snapshot is invalid. The state is unchanged then.
     pub(super) async fn go_on_from(&self, mut snapshot: Reading) -> Result<(), String> {
         self.without_operator(async {
             let _together = self.data().map(Data::together);
@@ -113,7 +113,7 @@ impl Simulator {
     /// Replaces the state by that of a snapshot, while the operator is stopped.
     ///
     /// # Errors
-    /// Returns one sentence; the state is unchanged then.
+    /// Returns an error message if the snapshot is invalid. The state is unchanged then.
     fn become_another(&self, snapshot: &mut Reading) -> Result<(), String> {
         let still = self.new_stores().still();
         let (stores, taken) = self.read_stores(snapshot)?;

@@ -53,22 +53,22 @@ impl Lasting {
     /// Creates a new authority and token.
     ///
     /// # Errors
-    /// Returns one sentence if there are no random numbers.
+    /// Returns an error message if there are no random numbers.
     pub(super) fn new() -> Result<Self, String> {
         let key = KeyPair::generate().map_err(failed)?;
         let certificate = authority()?.self_signed(&key).map_err(failed)?;
         Ok(Self { authority: certificate.pem(), key: key.serialize_pem(), token: token()? })
     }
 
-    /// Serializes it for a file.
+    /// Serializes the identity for a file.
     pub(super) fn text(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("texts are JSON")
     }
 
-    /// Reads it from a file.
+    /// Reads the identity from a file.
     ///
     /// # Errors
-    /// Returns one sentence if it can't be parsed.
+    /// Returns an error message if the text can't be parsed.
     pub(super) fn read(text: &[u8]) -> Result<Self, String> {
         serde_json::from_slice(text).map_err(|error| format!("the identity of the data can't be read: {error}"))
     }
@@ -78,7 +78,7 @@ impl Identity {
     /// Creates the identity of a server at this address.
     ///
     /// # Errors
-    /// Returns one sentence if TLS can't be configured.
+    /// Returns an error message if TLS can't be configured.
     pub(super) fn new(lasting: Lasting, address: IpAddr) -> Result<Self, String> {
         let authority = Issuer::new(authority()?, KeyPair::from_pem(&lasting.key).map_err(failed)?);
         let key = KeyPair::generate().map_err(failed)?;

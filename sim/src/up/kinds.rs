@@ -37,7 +37,7 @@ impl Kinds {
     /// first backend, unless there is one.
     ///
     /// # Errors
-    /// Returns one sentence.
+    /// Returns an error message if the manifest of the class can't be parsed.
     pub(super) fn class(self, given: &[Document]) -> Result<Vec<Document>, String> {
         let of = |wanted: &'static str| given.iter().filter(move |it| is_a(it, wanted));
         if self == Self::Own || of("StorageClass").next().is_some() {

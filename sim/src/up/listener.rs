@@ -79,7 +79,7 @@ where
 /// Binds an address.
 ///
 /// # Errors
-/// Returns one sentence with the flag that sets another address.
+/// Returns an error message with the flag that sets another address.
 pub(super) async fn take(address: SocketAddr, what: &str, flag: &str) -> Result<TcpListener, String> {
     let taken = |error: io::Error| {
         let port_zero = SocketAddr::new(address.ip(), 0);

@@ -102,7 +102,7 @@ impl Up {
     /// Starts all parts and applies the manifests.
     ///
     /// # Errors
-    /// Returns one sentence: an address that can't be bound, a file that can't be written, or a
+    /// Returns an error message: an address that can't be bound, a file that can't be written, or a
     /// manifest that is refused.
     pub async fn start(options: Options) -> Result<Self, String> {
         let Listen { kube, s3, store, admin } = options.listen;
@@ -157,7 +157,7 @@ impl Up {
         &self.served
     }
 
-    /// Waits until the state can't be saved any more. Returns one sentence with the reason.
+    /// Waits until the state can't be saved any more. Returns an error message with the reason.
     pub async fn failure(&self) -> String {
         match self.simulator.data() {
             Some(data) => data.failure().await,

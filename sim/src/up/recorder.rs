@@ -54,11 +54,11 @@ struct Sent {
 /// The relevance of a request for the record.
 #[derive(Clone, Debug, PartialEq)]
 enum Meaning {
-    /// A request that changes nothing.
+    /// The request changes nothing.
     Question,
     /// A lease or an Event, which is not recorded.
     Routine,
-    /// A request in a format that is not supported.
+    /// The format of the request is not supported.
     Unread,
     /// A write.
     Write(Sent),

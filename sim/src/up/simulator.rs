@@ -36,7 +36,7 @@ use super::{controllers, stores};
 const COUNTED: Duration = Duration::from_millis(500);
 /// Minimum number of the operator's last calls that are kept; a call takes some 200 bytes.
 const CALLS_KEPT: usize = 20_000;
-/// Milliseconds for which a call without an answer is not listed.
+/// Age in milliseconds up to which a call without an answer is not listed.
 const YOUNG_MS: u64 = 1000;
 /// Number of gateway requests in a view.
 const SHOWN: usize = 50;
@@ -72,13 +72,13 @@ struct Shared {
     operator: Mutex<Option<AtWork>>,
 }
 
-/// An operator and its task, which ends when this is dropped.
+/// A running operator. Its task is aborted when this value is dropped.
 struct AtWork {
     operator: Operator,
     life: JoinSet<()>,
 }
 
-/// State from before the process.
+/// State that an earlier process saved.
 pub(super) struct Before {
     /// ServiceAccount tokens.
     pub(super) tokens: Vec<Issued>,
@@ -117,13 +117,15 @@ pub(super) fn warn_of(left_out: &[Kept]) {
 }
 
 impl Simulator {
-    /// Creates a simulator without running anything yet. Tenants reach its gateway at the first
-    /// endpoint, and the store's administrator reaches the store at the second. Its state is read
-    /// from this directory, if any, and saved there. It serves these kinds. Also returns the state
-    /// that was saved.
+    /// Creates a simulator, which runs nothing yet. Also returns the saved state that is not part
+    /// of the simulator.
+    ///
+    /// Tenants reach the gateway at `gateway_endpoint`, and the store's administrator reaches the
+    /// store at `store_endpoint`. State is read from `directory` and saved there; without it, the
+    /// state ends with the process.
     ///
     /// # Errors
-    /// Returns one sentence: a directory that can't be used, or a thread that can't be started.
+    /// Returns an error message: a directory that can't be used, or a thread that can't be started.
     pub(super) fn new(
         gateway_endpoint: Endpoint,
         store_endpoint: &Endpoint,
@@ -155,7 +157,7 @@ impl Simulator {
         });
         let mut hosts = stored.hosts.clone();
         if hosts.is_empty() {
-            // Backends use this host permanently, even if the store has another address later.
+            // Backends keep using this host, even if the store has another address later.
             let host = authority(store_endpoint.as_str());
             data.iter().for_each(|data| data.keep_host(&host));
             hosts.insert(host);
@@ -287,8 +289,7 @@ impl Simulator {
         &self.0.recorder
     }
 
-    /// Counts the operator's calls forever. It has to keep up, because only the last calls are
-    /// kept.
+    /// Counts the operator's calls in a loop, because only the last [`CALLS_KEPT`] are kept.
     async fn count_calls(&self) {
         loop {
             self.see_calls();
@@ -296,7 +297,7 @@ impl Simulator {
         }
     }
 
-    /// Counts all calls so far in the record.
+    /// Adds all calls so far to the counts of the record.
     pub(super) fn see_calls(&self) {
         self.0.recorder.see(|last| self.0.effects.calls_after(last, CALLS_KEPT));
     }
@@ -306,8 +307,8 @@ impl Simulator {
         &self.0.clock
     }
 
-    /// Runs the background work forever: gateway, controllers, stores. Pods get this authority, in
-    /// PEM, to trust; workloads are marked as ready if `workloads_ready`.
+    /// Runs the gateway, the controllers and the stores forever. Pods get `authority`, a CA
+    /// certificate in PEM. Workloads are marked as ready if `workloads_ready` is true.
     pub(super) async fn run(&self, authority: &str, workloads_ready: bool) {
         let Shared { cluster, stores, new, rest, clock, .. } = &*self.0;
         let ready = workloads_ready.then(|| clock.clock());

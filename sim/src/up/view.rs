@@ -18,7 +18,7 @@ const MOST: usize = 100;
 pub(super) struct View {
     /// The simulator's time.
     pub(super) now: Timestamp,
-    /// Seconds that it is ahead of the machine's time.
+    /// Seconds that the simulator's time is ahead of the machine's.
     pub(super) ahead_seconds: i64,
     /// Faults that have not met a call yet.
     pub(super) armed: String,
@@ -73,7 +73,7 @@ pub(super) struct Claim {
     /// The bucket that it is bound to.
     bucket: String,
     conditions: Vec<Condition>,
-    /// Its keys, oldest first.
+    /// Keys of the claim, oldest first.
     keys: Vec<Key>,
 }
 
@@ -86,10 +86,10 @@ pub(super) struct Access {
     name: String,
     /// The Secret with its key; empty if there is none yet.
     secret: String,
-    /// In the order of the spec.
+    /// Entries in the order of the spec.
     entries: Vec<Entry>,
     conditions: Vec<Condition>,
-    /// Its keys, oldest first.
+    /// Keys of the access, oldest first.
     keys: Vec<Key>,
 }
 

@@ -30,7 +30,7 @@ pub struct Parts {
     pub proxy: Proxy,
     pub kube: Server,
     pub s3: Server,
-    /// Serves until it is dropped.
+    /// Held, because a server serves until it is dropped.
     _api: Server,
     pub stored: Server,
 }

@@ -116,7 +116,7 @@ async fn a_fault_that_was_seen_meets_the_same_call_again_by_the_line_that_the_gu
     assert!(text.ends_with("bucketclaims default/photos: Bound\n"), "{text}");
 }
 
-/// With edits, a crash, a jump of the clock by weeks, and the deletion of the claim.
+/// The life of the claim includes edits, a crash, a jump of the clock by weeks, and the deletion.
 #[tokio::test]
 async fn a_life_of_a_claim_is_played_again_step_by_step() {
     let bench = Bench::new().await;

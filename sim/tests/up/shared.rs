@@ -90,7 +90,7 @@ async fn an_access_without_consent_says_so_in_place_of_its_environment() {
     bench.up.stop().await;
 }
 
-/// After a reset it still serves them.
+/// ObjectBucketClaims are served again after a reset.
 #[tokio::test]
 async fn an_object_bucket_claim_gets_a_bucket_that_env_tells_of() {
     let bench = Bench::with(|options| options.obc = true).await;

@@ -25,7 +25,7 @@ use super::Bench;
 
 /// A server of webhooks, which stops when this is dropped.
 struct Hooks {
-    /// Its URL, `https://HOST:PORT`.
+    /// URL of the server, `https://HOST:PORT`.
     url: String,
     /// The certificate of its authority, in PEM.
     authority: String,

@@ -210,7 +210,7 @@ impl Deeds {
     /// Parses the output of [`Deeds::text`].
     ///
     /// # Errors
-    /// Returns one sentence that does not quote the text.
+    /// Returns an error message that does not quote the text.
     pub fn read(text: &str) -> Result<Self, String> {
         let value: Value = match text.trim_start().starts_with('{') {
             true => serde_json::from_str(text).map_err(|error| error.to_string())?,
@@ -242,7 +242,7 @@ impl Deeds {
     /// Returns the recording as YAML, or as JSON if the YAML would be parsed differently.
     ///
     /// # Errors
-    /// Returns one sentence if it cannot be serialized.
+    /// Returns an error message if it cannot be serialized.
     pub fn text(&self) -> Result<String, String> {
         let value = serde_json::to_value(self).map_err(|error| error.to_string())?;
         if let Ok(yaml) = serde_saphyr::to_string(&value) {

@@ -103,8 +103,8 @@ fn forget(value: &mut Value) {
     }
 }
 
-/// Removes the fields that the server sets from an object. The status is one of them, unless it is
-/// the part that is written.
+/// Removes the fields that the server sets, including the status unless the status itself is
+/// written.
 fn strip(object: &mut Value, is_part: bool) {
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
         OF_SERVER.iter().for_each(|field| drop(metadata.remove(*field)));

@@ -9,7 +9,7 @@ pub enum StowageFault {
     Skew {
         /// Actor that has the clock.
         actor: Actor,
-        /// Seconds that it is ahead; negative if behind.
+        /// Seconds that the clock is ahead; negative if behind.
         seconds: i32,
     },
     /// From this write on, the gateway observes each change of a Secret this late, for the rest of

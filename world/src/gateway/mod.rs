@@ -49,7 +49,7 @@ pub struct Gateway {
 
 /// Parameters of a gateway.
 pub struct Given<S> {
-    /// Number that distinguishes it from the other gateways of its world.
+    /// Number of the gateway among those of its world.
     pub number: u32,
     /// A client of the simulated API.
     pub client: Client,

@@ -29,7 +29,7 @@ struct Book {
 pub struct Arrived {
     /// State of its bucket on arrival.
     pub bucket: Option<BucketSnapshot>,
-    /// Access key id that signed it.
+    /// Access key id that signed the call.
     pub key_id: Option<String>,
 }
 

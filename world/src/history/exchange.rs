@@ -17,7 +17,7 @@ pub struct Exchange {
     pub gateway: usize,
     /// Claim of the tenant; empty for a request of no tenant.
     pub tenant: String,
-    /// Access key id that signed it, if any.
+    /// Access key id that signed the request, if any.
     pub access_key_id: Option<String>,
     /// Meaning of the request.
     pub meant: Meant,
@@ -89,7 +89,7 @@ pub enum Right {
     /// The bucket is not the tenant's or not public any more, or the operation is not permitted to
     /// tenants.
     Beyond,
-    /// Its key has expired, or never existed.
+    /// The key has expired, or never existed.
     Over,
     /// Would exceed the bucket's hard quota.
     TooMuch,

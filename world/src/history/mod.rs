@@ -67,7 +67,7 @@ pub enum What {
     ClockOff {
         /// Actor that has the clock.
         actor: Actor,
-        /// Seconds that it is ahead; negative if behind.
+        /// Seconds that the clock is ahead; negative if behind.
         ahead: i64,
     },
     /// An operator process started.
@@ -95,7 +95,7 @@ pub struct Called {
     pub operation: S3Operation,
     /// The bucket; `None` for operations without one.
     pub bucket: Option<String>,
-    /// Access key id that signed it, as readable in the request.
+    /// Access key id that signed the call, as readable in the request.
     pub key_id: Option<String>,
     /// State of the bucket just before; `None` if it did not exist.
     pub before: Option<BucketSnapshot>,
@@ -110,13 +110,13 @@ pub struct Called {
 pub struct Used {
     /// Namespace of the tenant.
     pub namespace: String,
-    /// Consumer Secret from which it read the key.
+    /// Consumer Secret from which the tenant read the key.
     pub secret: String,
     /// Access key id.
     pub access_key_id: String,
-    /// Bucket that it tried to list.
+    /// Bucket that the tenant tried to list.
     pub bucket: String,
-    /// Time at which it read the Secret.
+    /// Time at which the tenant read the Secret.
     pub read_at: Timestamp,
     /// True if the gateway permitted it.
     pub allowed: bool,

@@ -9,11 +9,11 @@ use kube::core::GroupVersionKind;
 /// An object that a user changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Target {
-    /// Its kind.
+    /// Kind of the object.
     pub kind: TargetKind,
-    /// Its namespace; empty for cluster-scoped kinds.
+    /// Namespace of the object; empty for cluster-scoped kinds.
     pub namespace: &'static str,
-    /// Its name.
+    /// Name of the object.
     pub name: &'static str,
 }
 

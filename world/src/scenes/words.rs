@@ -73,8 +73,8 @@ fn is_from(facts: &Facts, origin: &str) -> bool {
     status["bucketOrigin"] == origin && status["bucketName"] == BUCKET && of_records == [origin == "Adopted"]
 }
 
-/// Checks that there is one bucket with tags of this claim, one record, one consumer Secret, and
-/// one key that is in both places.
+/// Checks that there is one bucket with tags of the claim, one record, one consumer Secret, and one
+/// key, which both the store and the consumer Secret have.
 pub fn check_bound(facts: &Facts, faults: &[Fault]) -> Result<(), String> {
     let claim = facts.claim(NAMESPACE, CLAIM);
     let bucket = facts.bucket(BUCKET).ok_or("the claim is bound, but there is no bucket")?;

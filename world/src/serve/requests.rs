@@ -24,7 +24,7 @@ const MOST_REMEMBERED: usize = 1_000_000;
 pub struct S3Request {
     /// Time of arrival.
     pub at: Timestamp,
-    /// Access key id that signed it; `None` for an unsigned request.
+    /// Access key id that signed the request; `None` for an unsigned request.
     pub who: Option<String>,
     /// Name of the operation in the AWS service model; `Unknown` if it is not recognized.
     #[serde(with = "by_name")]

@@ -25,9 +25,9 @@ pub struct AdminKey {
 /// Policy for Secrets that have neither the label nor the annotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unlabelled {
-    /// Such Secrets are not used.
+    /// Unlabelled Secrets are not used.
     Refused,
-    /// Such Secrets are used, for the duration of an upgrade.
+    /// Unlabelled Secrets are used, for the duration of an upgrade.
     Accepted,
 }
 

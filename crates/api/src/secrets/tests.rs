@@ -42,7 +42,7 @@ fn a_record_is_read_as_it_was_written() {
     assert_eq!(BucketRecord::read(&secret), Ok(record()));
 }
 
-/// Such records come from an older version, or from an edit by a user.
+/// Records without this note come from an older version, or from an edit by a user.
 // covers: 2.record.lowest
 #[test]
 fn a_record_without_a_note_of_the_lowest_generation_tells_of_all() {

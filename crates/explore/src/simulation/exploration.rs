@@ -25,8 +25,8 @@ pub struct ExplorationReport {
     pub crash_points: usize,
     /// The value that `crash_points` must have: three for each call.
     pub crash_points_expected: usize,
-    /// By name of the fault: the number of calls it was tried at, and how many of those runs
-    /// broke a promise.
+    /// Number of effects at which each fault was tried, and of those runs that broke a promise, by
+    /// name of the fault.
     pub faults: BTreeMap<&'static str, (usize, usize)>,
     /// Names of the faults that were left out.
     pub without: Vec<&'static str>,
@@ -41,7 +41,7 @@ pub struct ExplorationReport {
 pub struct Failure {
     /// The faults of the run.
     pub plan: Plan,
-    /// As few of these faults as break the same promise.
+    /// The faults of the run that are needed to break the same promise.
     pub smallest: Plan,
     /// The first violation.
     pub broken: Broken,

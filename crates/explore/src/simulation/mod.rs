@@ -1,4 +1,4 @@
-//! A simulation: a process, its user and its promises; and one run of it.
+//! A simulation (a process, its user, and the promises to keep), and one run of it.
 
 mod exploration;
 
@@ -23,20 +23,20 @@ pub use self::exploration::{ExplorationReport, Failure};
 
 /// Time that a process is down after it died.
 const DOWNTIME: Duration = Duration::from_secs(1);
-/// Maximum time to wait for the end, in virtual time.
+/// Maximum virtual time to wait for the wanted state, or for an idle process.
 const PATIENCE: Duration = Duration::from_secs(3600);
-/// Interval of checking for the end.
+/// Interval for checking if the wanted state is reached.
 const GLANCE: Duration = Duration::from_millis(100);
-/// A process is idle when it has changed nothing for this long.
+/// A process is idle when it has made no Kubernetes write and no S3 call for this long.
 const REST: Duration = Duration::from_secs(30);
 /// Maximum number of calls in a run; a process that makes more is assumed to loop.
 const MOST_CALLS: u64 = 20_000;
 
 /// Inputs of one life of the process: everything that its production code needs.
 pub struct Process {
-    /// A client for the Kubernetes API, which faults may meet.
+    /// A client for the Kubernetes API, subject to faults.
     pub client: kube::Client,
-    /// The store, which faults may meet: an HTTP service for any S3 client. The account is
+    /// An HTTP service of the store for any S3 client, subject to faults. The account is
     /// [`KEY`](crate::KEY) with [`SECRET`](crate::SECRET).
     pub store: StoreService,
     /// The process's wall clock.
@@ -80,9 +80,9 @@ impl fmt::Debug for Simulation {
 /// The result of one run.
 #[derive(Debug)]
 pub struct Run {
-    /// Number of calls before faults could begin.
+    /// Number of calls before the user acted, which is when faults may begin.
     pub before: u64,
-    /// Number of calls when the end was reached.
+    /// Number of calls when the wanted state was reached, or was given up.
     pub until: u64,
     /// All calls.
     pub lines: Vec<Line>,
@@ -95,7 +95,8 @@ pub struct Run {
 /// A violation of a promise by a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
-    /// The name of the promise: an oracle's, or `end`, `rest`, `panic`.
+    /// The name of an oracle, or `end` (the wanted state was not reached), `rest` (the process did
+    /// not become idle) or `panic`.
     pub promise: String,
     /// A description of the violation.
     pub message: String,
@@ -110,7 +111,8 @@ impl Broken {
 impl Simulation {
     /// Creates a simulation whose random numbers all follow from the seed.
     ///
-    /// By default the process does nothing, the user does nothing, and every end is accepted.
+    /// By default the process does nothing, the user does nothing, and every final state is
+    /// accepted.
     pub fn seeded(seed: u64) -> Self {
         Self {
             seed,
@@ -126,14 +128,14 @@ impl Simulation {
         }
     }
 
-    /// Adds definitions that the cluster serves.
+    /// Sets the definitions that the cluster serves. A second call replaces them.
     #[must_use]
     pub fn crds(self, crds: impl IntoIterator<Item = CustomResourceDefinition>) -> Self {
         Self { crds: Arc::new(crds.into_iter().collect()), ..self }
     }
 
-    /// Sets the process. Its future is one life of it, which is dropped when it dies and started
-    /// again a second later.
+    /// Sets the process. `main` is called for each life; its future is dropped on a crash, and
+    /// `main` is called again a second later.
     #[must_use]
     pub fn process<F, Fut>(self, main: F) -> Self
     where
@@ -143,7 +145,7 @@ impl Simulation {
         Self { process: Arc::new(move |process| Box::pin(main(process))), ..self }
     }
 
-    /// Sets up the world before the process starts.
+    /// Sets the preparation of the world, before the process starts.
     #[must_use]
     pub fn before<F, Fut>(self, before: F) -> Self
     where
@@ -153,7 +155,8 @@ impl Simulation {
         Self { before: Arc::new(move |world| Box::pin(before(world))), ..self }
     }
 
-    /// Sets the actions of the user once the process is idle. Faults may begin from then on.
+    /// Sets the actions of the user, who waits until the process is idle. An exploration injects
+    /// faults from then on.
     #[must_use]
     pub fn user<F, Fut>(self, user: F) -> Self
     where
@@ -163,7 +166,7 @@ impl Simulation {
         Self { user: Arc::new(move |world| Box::pin(user(world))), ..self }
     }
 
-    /// Sets the state that must be reached in the end.
+    /// Sets the state that must be reached, and kept.
     ///
     /// A run that doesn't reach it within an hour of simulated time breaks the promise `end`.
     #[must_use]
@@ -171,7 +174,7 @@ impl Simulation {
         Self { wanted: Arc::new(wanted), ..self }
     }
 
-    /// Adds a promise to be judged.
+    /// Adds an oracle, which judges each run. `make` is called for each run.
     #[must_use]
     pub fn oracle<O: Oracle + 'static>(mut self, make: impl Fn() -> O + Send + Sync + 'static) -> Self {
         self.oracles.push(Arc::new(move || Box::new(make())));
@@ -200,7 +203,7 @@ impl Simulation {
         Self { warm_up: Some(warm_up), ..self }
     }
 
-    /// Plays one run with these faults, in a new world and on a new thread.
+    /// Plays one run with this plan of faults, in a new world and on a new thread.
     ///
     /// # Panics
     /// If a definition passed to [`Simulation::crds`] is not valid.
@@ -272,7 +275,7 @@ impl Run {
     }
 }
 
-/// Waits until nothing changes any more; returns false if something still does after [`PATIENCE`].
+/// Waits until the process is idle. Returns false if it is still active after [`PATIENCE`].
 async fn rests(effects: &Effects, others: &Others) -> bool {
     let deadline = Instant::now() + PATIENCE;
     let mut before = None;
@@ -300,7 +303,7 @@ async fn live(main: Main, effects: Effects, others: Arc<Others>, stop: watch::Re
     };
     while !*stop.borrow() {
         let instance = effects.instance();
-        // Restarted however it ended, by a crash or on its own, as a kubelet does.
+        // A kubelet restarts a process however it ended, by a crash or by itself.
         let _ended = one_life(&effects, &instance, life(&instance), async |twin: Instance| life(&twin).await).await;
         tokio::time::sleep(DOWNTIME).await;
     }

@@ -7,7 +7,7 @@ use crate::row::{Application, Calls, Lasts, Parameter, Row, Vocabulary};
 pub enum ClockFault {
     /// Just before the request is sent, the clock jumps.
     Step {
-        /// Seconds that it jumps forward; negative if back.
+        /// Seconds that the clock jumps forward; negative if back.
         seconds: i32,
     },
 }

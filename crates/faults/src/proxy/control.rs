@@ -33,7 +33,7 @@ const LONG_POLL: Duration = Duration::from_secs(30);
 /// A call as returned by the admin API.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EffectLine {
-    /// Its number, counted from 1.
+    /// Number of the effect, counted from 1.
     pub number: u64,
     /// The controller's process that made the call.
     pub life: u32,

@@ -128,9 +128,9 @@ impl<V: Vocabulary> Proxy<V> {
         Ok(Self { effects: Arc::new(Mutex::new(effects)), life: Arc::new(Mutex::new(life)) })
     }
 
-    /// Creates a proxy for another controller. Its calls are numbered together with those of this
-    /// one, but it has its own processes. A store that both reach at one address cannot tell them
-    /// apart: calls there count as those of the controller whose proxy serves it.
+    /// Creates a proxy for another controller, with separate processes and a common numbering of
+    /// calls. A store that both controllers reach at one address cannot tell them apart: calls
+    /// there count as those of the controller whose proxy serves it.
     #[must_use]
     pub fn beside(&self) -> Self {
         let life = self.effects.lock().instance();

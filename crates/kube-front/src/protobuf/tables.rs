@@ -41,7 +41,7 @@ pub(super) enum Shape {
 /// A field of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Field {
-    /// Its name in JSON; `None` if its message's fields are inlined in the parent.
+    /// Name of the field in JSON; `None` if the fields of its message are inlined in the parent.
     pub(super) name: Option<&'static str>,
     pub(super) value: Type,
     pub(super) shape: Shape,

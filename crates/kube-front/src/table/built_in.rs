@@ -34,7 +34,7 @@ fn whole(name: &'static str) -> Title {
     (name, "integer", 0)
 }
 
-/// Returns name and age with columns between them and after them.
+/// Returns the columns name and age, with `own` between them and `after` behind them.
 fn with_age(own: &[Title], after: &[Title]) -> Vec<Title> {
     [&[plain("Name")], own, &[plain("Age")], after].concat()
 }

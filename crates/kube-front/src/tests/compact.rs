@@ -1,4 +1,4 @@
-//! Tests that objects stored as text give the same answers as objects stored as trees.
+//! Tests that a cluster gives the same answers whether it stores objects as text or as JSON trees.
 
 use kube_sim::Cluster;
 use rstest::rstest;
@@ -16,7 +16,7 @@ const MERGE: (&str, &str) = ("content-type", "application/merge-patch+json");
 const METADATA: (&str, &str) = ("accept", "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1");
 const TABLE: (&str, &str) = ("accept", "application/json;as=Table;v=v1;g=meta.k8s.io,application/json");
 
-/// Pseudo-random numbers from a hash.
+/// Deterministic random numbers: hashes of a seed and a counter.
 struct Draws(u64, u64);
 
 impl Draws {
@@ -27,7 +27,7 @@ impl Draws {
     }
 }
 
-/// A request, or a step of the cluster's own controllers.
+/// A request, or a step of the cluster's controllers.
 enum Act {
     Ask(&'static str, String, Vec<(&'static str, &'static str)>, String),
     Collect,

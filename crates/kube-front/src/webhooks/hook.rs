@@ -63,8 +63,8 @@ pub(super) enum ReviewVersion {
 /// One webhook.
 #[derive(Clone, Debug)]
 pub(super) struct Hook {
-    /// Its name, that of its configuration, and its whole configuration. An answer is valid only
-    /// while this doesn't change.
+    /// Name of the webhook, and its whole configuration with the name of that. An answer is valid
+    /// only while this value doesn't change.
     pub(super) identity: String,
     pub(super) sort: Sort,
     pub(super) name: String,
@@ -77,7 +77,7 @@ pub(super) struct Hook {
     pub(super) timeout: Duration,
     /// True if a dry run may call it.
     pub(super) is_harmless: bool,
-    /// `None` if it accepts no known version.
+    /// `None` if the webhook accepts no known version.
     pub(super) review_version: Option<ReviewVersion>,
     pub(super) client: WebhookClientConfig,
 }

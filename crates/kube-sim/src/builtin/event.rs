@@ -31,8 +31,8 @@ pub(super) fn check_core(event: &Value, out: &mut Vec<FieldError>) {
 
 fn check_regarding(event: &Value, out: &mut Vec<FieldError>) {
     let regarding = event["regarding"]["namespace"].as_str().unwrap_or_default();
-    // Events about cluster-scoped objects are in `default`. For other events it is not checked that
-    // they are in the namespace of their object.
+    // Events about cluster-scoped objects are in `default`. Other events are not required to be in
+    // the namespace of their object.
     if regarding.is_empty() && !matches!(meta::namespace(event), "default" | "kube-system") {
         out.push(FieldError::invalid("involvedObject.namespace", "", "does not match event.namespace"));
     }

@@ -104,8 +104,8 @@ fn of((group, version, plural, name, short, categories, sort): &Row, schema: Arc
     }
 }
 
-/// Returns a schema that preserves all fields. It defines pod templates, so that their lists are
-/// merged by key.
+/// Returns a schema that preserves all fields. Pod templates are defined in it, because their lists
+/// are merged by key.
 fn schema(sort: Sort) -> Schema {
     let template = schemas::resolved(&json!({"$ref": "PodTemplateSpec"}));
     let open = |properties: Value| json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": properties});

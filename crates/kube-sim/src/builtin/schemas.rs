@@ -1,9 +1,9 @@
 //! Schemas of the built-in kinds, in the notation of CustomResourceDefinitions.
 //!
-//! Those with few fields are in this file. Those of workloads are in `schemas.json`, where types
-//! used by several kinds occur once. They have the fields of Kubernetes 1.33 and the list types of
-//! server-side apply. Their defaults are those of the API server, and the fields that its types
-//! write even if they are empty.
+//! Schemas with few fields are in this file. Those of workloads are in `schemas.json`, where types
+//! used by several kinds occur once. They have the fields of Kubernetes 1.33, the list types of
+//! server-side apply, and the defaults of the API server, including fields that its types write
+//! even if they are empty.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};

@@ -42,7 +42,7 @@ impl Cluster {
     /// returned.
     ///
     /// # Errors
-    /// Returns a sentence about an object that is invalid here. The cluster is unchanged then.
+    /// An error message about an object that is invalid here. The cluster is unchanged then.
     pub fn restore(&self, kept: impl IntoIterator<Item = Kept>, version: u64) -> Result<Vec<Kept>, String> {
         let mut state = self.lock();
         let mut restored = state.emptied();

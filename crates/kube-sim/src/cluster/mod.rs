@@ -207,7 +207,7 @@ impl Cluster {
     /// status; in groups of definitions and in unknown groups it is a page.
     ///
     /// # Errors
-    /// Returns the status, for the server's own groups.
+    /// The status, if the answer is one.
     pub fn nowhere(&self, route: &Route) -> Result<Response<ApiBody>, Failure> {
         service::nowhere(&self.lock(), route)
     }

@@ -17,7 +17,7 @@ impl Store {
     /// Restores documents of the keeper into the store, in addition to its content.
     ///
     /// # Errors
-    /// Returns a sentence about an invalid document. The store then contains a part of them.
+    /// An error message about an invalid document. The store then contains a part of them.
     pub fn restore<'d>(&self, documents: impl IntoIterator<Item = &'d [u8]>) -> Result<(), String> {
         let journal = self.shared.journal().ok_or("nobody keeps this store")?;
         journal.restore(&mut self.shared.state(), documents)
@@ -27,7 +27,7 @@ impl Store {
     /// only blobs in that keeper, and one without only bytes in memory.
     ///
     /// # Errors
-    /// Returns a sentence about an invalid document, or about missing bytes.
+    /// An error message about an invalid document, or about missing bytes.
     pub fn read<'d>(
         &self,
         documents: impl IntoIterator<Item = &'d [u8]>,

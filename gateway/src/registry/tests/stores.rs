@@ -85,7 +85,7 @@ fn a_secret_whose_owner_says_nothing_can_be_accepted() {
     assert!(matches!(access(&refused, "main"), Err(Unusable::NotOptedIn(..))));
 }
 
-/// Such Secrets aren't even watched.
+/// Secrets that may not be read aren't even watched.
 // covers: 1.backend.gatewayCredentials.rules
 #[rstest]
 #[case::foreign_namespace("team-a", "admin", Unusable::Untrusted(name("team-a", "admin")))]

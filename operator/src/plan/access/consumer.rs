@@ -37,7 +37,7 @@ pub(super) fn ensure(
 pub(super) fn remove_renamed(view: &AccessView) -> Result<(), Halt> {
     let wanted = &view.access.consumer_secret;
     if let Some(bound) = view.before.bound_secret_name.as_ref().filter(|bound| *bound != wanted) {
-        // Its labels may have been removed, and then only its name finds it.
+        // If the labels of the Secret were removed, no list contains it.
         unpublish(view, bound)?;
     }
     own(view).find(|secret| secret.name() != wanted).map_or(Ok(()), |secret| unpublish(view, secret.name()))

@@ -34,9 +34,9 @@ pub struct EntryOutlook {
     pub asks: String,
     /// Status of the entry.
     pub status: AccessEntryStatus,
-    /// Reason that it is closed, in words. `None` if it is open.
+    /// Reason that the entry is closed, in words. `None` if it is open.
     pub why: Option<&'static str>,
-    /// Remedies that would open it. Each is sufficient by itself.
+    /// Remedies that would open the entry. Each is sufficient by itself.
     pub remedies: Vec<String>,
 }
 

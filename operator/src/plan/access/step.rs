@@ -24,7 +24,7 @@ pub enum AccessStep {
 pub enum AccessLook {
     /// GET the access.
     Access,
-    /// GET its namespace.
+    /// GET the namespace of the access.
     Namespace,
     /// LIST the internal Secrets with the access's UID.
     Own,
@@ -43,7 +43,7 @@ pub enum AccessAct {
     AddFinalizer(ObjectId),
     /// PATCH the access: remove our finalizer.
     RemoveFinalizer(ObjectId),
-    /// POST its record.
+    /// POST the record of the access.
     CreateRecord(AccessRecord),
     /// POST an internal Secret with a new secret key.
     Mint(AccessCredentialFacts),
@@ -62,9 +62,9 @@ pub enum AccessAct {
 pub enum AccessAnswer {
     /// The access as it is now, or `None` if it does not exist.
     Access(Option<Box<Access>>),
-    /// Its namespace, or `None` if it does not exist or is terminating.
+    /// Namespace of the access, or `None` if it does not exist or is terminating.
     Namespace(Option<Asker>),
-    /// Its internal Secrets.
+    /// Internal Secrets of the access.
     Own(Vec<Stored>),
     /// The internal Secret of this name, or `None` if it does not exist.
     Internal(String, Option<Stored>),
@@ -76,11 +76,11 @@ pub enum AccessAnswer {
     FinalizerAdded(Box<Access>),
     /// The finalizer is removed.
     FinalizerRemoved,
-    /// To the POST of the record.
+    /// Answer to the POST of the record.
     RecordPosted(AccessRecord, Posted),
-    /// To the POST of a credential.
+    /// Answer to the POST of a credential.
     CredentialPosted(AccessCredentialFacts, Posted),
-    /// To the POST of the consumer Secret of this name.
+    /// Answer to the POST of the consumer Secret of this name.
     ConsumerPosted(String, Posted),
     /// A Secret is patched. Contains the updated Secret.
     Patched(Change, Stored),

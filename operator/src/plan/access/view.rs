@@ -22,13 +22,14 @@ use super::words::{ClaimWord, EntrySeen, Lead};
 /// Cached data about an access.
 #[derive(Clone, Debug)]
 pub struct AccessCached {
-    /// Its internal Secrets.
+    /// Internal Secrets of the access.
     pub internal: Vec<Stored>,
-    /// Secrets in its namespace that it controls, or that have the name of its own.
+    /// Secrets that the access controls, or that have the name of its consumer Secret, in its
+    /// namespace.
     pub consumers: Vec<Stored>,
-    /// Its namespace.
+    /// Namespace of the access.
     pub namespace: Option<Asker>,
-    /// Its entries, in their order.
+    /// Entries of the access, in their order.
     pub entries: Vec<EntrySeen>,
     /// Location of the operators that serve what the entries name.
     pub lead: Lead,
@@ -46,7 +47,7 @@ pub struct AccessView {
     pub(super) internal: Secrets,
     pub(super) consumers: Secrets,
     pub(super) namespace: Option<Asker>,
-    /// Its namespace as read live.
+    /// Namespace of the access as read live.
     pub(super) namespace_live: Option<Option<Asker>>,
     pub(super) entries: Vec<EntrySeen>,
     pub(super) lead: Lead,

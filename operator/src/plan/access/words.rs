@@ -11,9 +11,9 @@ use super::super::secret::{Stored, opened_record};
 pub enum Lead {
     /// This operator serves the claim or S3Backend of an entry that the access may know about.
     Here,
-    /// This operator serves those of some entries, but none that the access may know about.
+    /// This operator serves some entries, but none that the access may know about.
     Hidden,
-    /// Another operator serves those of some entries, and this one serves none.
+    /// Another operator serves some entries, and this operator serves none.
     Elsewhere,
     /// No annotation names an operator.
     Unknown,
@@ -42,7 +42,8 @@ pub struct Place {
     pub backend: String,
     /// Endpoint of the bucket.
     pub endpoint: Endpoint,
-    /// True if the S3Backend is or was at this endpoint, so that the gateway finds it.
+    /// True if this is or was the endpoint of the S3Backend, because then the gateway finds the
+    /// backend.
     pub is_there: bool,
 }
 

@@ -224,9 +224,9 @@ impl BackendPass {
         status::status(&self.status, self.generation, verdict, claims, Timestamp::UNIX_EPOCH) == self.status
     }
 
-    /// Returns true if the status has conditions that this operator has no newer probe to replace
-    /// with. It has reported its last probe, so the current conditions are a later result of
-    /// another operator.
+    /// Returns true if the status has conditions that this operator can't replace by those of a
+    /// newer probe. This operator has reported its last probe, so the conditions are a later result
+    /// of another operator.
     ///
     /// Without this rule, two operators of which only one reaches the store would overwrite each
     /// other's status.
@@ -256,9 +256,9 @@ impl BackendPass {
 
     /// Returns true if a count equals what this operator has reported before.
     ///
-    /// If the status shows another number then, another operator counts what it sees. This operator
-    /// writes again when its own number changes. Because the two numbers can't both be right, each
-    /// probe makes the next count be reported once more.
+    /// If the status shows another number nevertheless, another operator counts differently. This
+    /// operator then writes again only when its own number changes. Because the two numbers can't
+    /// both be right, each probe makes the next count be reported once more.
     fn is_no_news(&self, claims: i64) -> bool {
         !self.periodic && self.count_before().is_some_and(|before| before.is_told(claims))
     }

@@ -65,7 +65,7 @@ pub(in super::super) trait KeyHolder {
     type Step: From<KeyStep>;
     /// Reason that the pass stops and the holder is not Ready.
     type Stop: From<KeyStop>;
-    /// The holder's record.
+    /// Record of the object.
     type Record: Clone;
     /// A successfully parsed key.
     type Key;
@@ -165,7 +165,7 @@ pub(in super::super) trait KeyHolder {
         self.labelled_generation(key).or_else(|| (1..=most).rev().take(SEARCHED).find(named))
     }
 
-    /// Returns true if this pass has written this internal Secret or read it live.
+    /// Returns true if this pass wrote or live-read the internal Secret with this name.
     fn is_live(&self, name: &str) -> bool {
         self.secrets().is_live(name)
     }

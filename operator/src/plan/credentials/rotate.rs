@@ -16,8 +16,8 @@ use super::retire::{GRACE, plus};
 
 /// Returns the current key of the record and its Secret, or the step that creates it.
 ///
-/// `mint` returns the step that creates the key, or the reason that none is created. In the latter
-/// case the generation is not bumped either.
+/// `mint` returns the step that creates the key, or the reason that none is created. Without a key
+/// the generation is not bumped either.
 pub(in super::super) fn ensure_key<'a, H: KeyHolder>(
     holder: &'a H,
     record: &H::Record,

@@ -32,8 +32,9 @@ pub(super) fn walk(view: &ObcView) -> Result<(), Halt> {
         Some(Work::Access(_)) => shadow::remove_access(view, &name)?,
         None => {
             shadow::remove_claim(view, &name, Deletion::Retain)?;
-            // Read only if a watch has shown one: the cluster may not have the kind. One that no
-            // watch has shown is garbage-collected with the claim that controls it.
+            // Read only if a watch has shown a BucketAccess: the cluster may not have the kind. A
+            // BucketAccess that no watch has shown is garbage-collected with the claim that
+            // controls it.
             if view.shadow(ShadowKind::Access).present().is_some_and(|it| it.is_of(view.obc.uid())) {
                 shadow::remove_access(view, &name)?;
             }

@@ -1,5 +1,6 @@
-//! Translation of an ObjectBucketClaim into pinned values and into the spec of a BucketClaim or
-//! BucketAccess (spec §9). Unsupported options are refused by name, never ignored.
+//! Translation of an ObjectBucketClaim into the values that are pinned in its ObjectBucket, and
+//! into the spec of a BucketClaim or BucketAccess (spec §9). Unsupported options are refused by
+//! name, never ignored.
 
 use crate::api::{
     AccessBucketRef, AccessEntry, AccessMode, AccessSecretRef, BackendRef, BucketAccessSpec, BucketClaimSpec,
@@ -15,10 +16,10 @@ use super::words::{BACKEND, DAYS, EMPTY, MODE, Pins, deletion, mode, shadow_name
 /// Maximum length of a bucket name prefix, so that prefix, hyphen and UID form a valid bucket name.
 const LONGEST_PREFIX: usize = 26;
 
-/// Parameter by which a class gives access to an existing bucket.
+/// Parameter of a storage class that gives access to an existing bucket.
 const BROWNFIELD: &str = "bucketName";
 
-/// The supported key of `additionalConfig`.
+/// The only supported key of `additionalConfig`.
 const MAX_SIZE: &str = "maxSize";
 
 fn invalid_class(obc: &Obc, why: &str) -> Stop {
@@ -137,8 +138,7 @@ fn bucket(obc: &Obc) -> Result<String, Stop> {
     }
 }
 
-/// Returns the quota, unless `additionalConfig` has other keys. An existing bucket supports no keys
-/// at all.
+/// Returns the quota. Refuses other keys of `additionalConfig`; for an existing bucket, every key.
 pub(super) fn quota(obc: &Obc, work: Work) -> Result<Option<String>, Stop> {
     let (known, why) = match work {
         Work::Claim(_) => (Some(MAX_SIZE), "spec.additionalConfig asks for what is not served here"),
@@ -192,7 +192,7 @@ fn access(obc: &Obc, pins: &Pins, mode: AccessMode) -> BucketAccessSpec {
     }
 }
 
-/// Returns the deletion policy for this deletion.
+/// Returns the `deletionPolicy` of a BucketClaim for this kind of deletion.
 pub(super) fn policy(deletion: Deletion) -> DeletionPolicy {
     match deletion {
         Deletion::Retain => DeletionPolicy::Retain,
@@ -208,7 +208,7 @@ fn rotation(pins: &Pins) -> RotationPolicy {
     }
 }
 
-/// Returns the location of the bucket for consumers, which is the gateway.
+/// Returns the endpoint for consumers, which is the gateway's.
 pub(super) fn endpoint(setting: &ObcSetting, pins: &Pins) -> ObjectBucketEndpoint {
     let url = setting.gateway.endpoint.as_str();
     let (scheme, authority) = url.split_once("://").unwrap_or(("http", url));
@@ -223,7 +223,7 @@ pub(super) fn endpoint(setting: &ObcSetting, pins: &Pins) -> ObjectBucketEndpoin
     }
 }
 
-/// Returns the stop for a claim whose owner has edited an immutable field.
+/// Returns a stop if an immutable field of the claim was edited.
 pub(super) fn changed(obc: &Obc, pins: &Pins) -> Option<Stop> {
     let differs = |field: &Option<String>, pinned: &str| field.as_ref().is_some_and(|it| it != pinned);
     let what = if differs(&obc.spec.bucket_name, &pins.bucket) {

@@ -26,8 +26,8 @@ impl ShadowKind {
     /// Both kinds.
     pub(super) const ALL: [Self; 2] = [Self::Claim, Self::Access];
 
-    /// Returns the key of the ObjectBucket that has the object's name. Each kind has its own key,
-    /// so that an earlier version, which knows only one kind, does not take one for the other.
+    /// Key of the ObjectBucket that has the object's name. Each kind has its own key: an earlier
+    /// version, which knows only one kind, must not mistake the other for it.
     pub(super) const fn key(self) -> &'static str {
         match self {
             Self::Claim => "shadow",
@@ -134,7 +134,7 @@ impl ShadowSpec {
 pub struct NewShadow {
     /// Name, namespace, labels, annotations and owner.
     pub metadata: ObjectMeta,
-    /// Its spec.
+    /// Spec of the object.
     pub spec: ShadowSpec,
 }
 
@@ -145,13 +145,13 @@ pub struct Shadow {
     pub id: ObjectId,
     /// Name and UID of the ObjectBucketClaim that controls it.
     pub controller: Option<(String, String)>,
-    /// True if it has a deletion timestamp.
+    /// True if the object has a deletion timestamp.
     pub deleting: bool,
-    /// Its spec, which determines its kind.
+    /// Spec of the object, which determines its kind.
     pub spec: ShadowSpec,
     /// Status, reason and message of `Ready`, if the status is for the current generation.
     pub ready: Option<(bool, String, String)>,
-    /// True if it waits for somebody to change something.
+    /// True if the object waits for somebody to change something.
     pub stalled: bool,
     /// Name of the Secret with the connection.
     pub secret: Option<String>,

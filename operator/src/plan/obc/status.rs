@@ -17,8 +17,7 @@ pub struct ObcRest {
     pub then: Then,
     /// Events to publish.
     pub events: Vec<Announcement>,
-    /// Message that was reported by now, so that it is reported only once. `None` leaves the
-    /// previous one.
+    /// Message that has been reported, to avoid reporting it again. `None` leaves the previous one.
     pub told: Option<String>,
 }
 

@@ -25,7 +25,7 @@ pub enum ObcStep {
 pub enum ObcLook {
     /// GET the ObjectBucketClaim.
     Obc,
-    /// GET its namespace.
+    /// GET the namespace of the claim.
     Namespace,
     /// GET the storage class of this name.
     Class(String),
@@ -42,11 +42,11 @@ pub enum ObcLook {
 pub enum ObcAct {
     /// PATCH the ObjectBucketClaim: add finalizer and label.
     AddFinalizer(ObjectId),
-    /// PATCH it: remove the finalizer.
+    /// PATCH the claim: remove the finalizer.
     RemoveFinalizer(ObjectId),
-    /// PATCH its spec: the names of bucket and ObjectBucket.
+    /// PATCH the spec of the claim: the names of bucket and ObjectBucket.
     WriteNames(ObjectId, Vec<(&'static str, String)>),
-    /// PATCH its status: the phase.
+    /// PATCH the status of the claim: the phase.
     WritePhase(ObjectId, &'static str),
     /// POST the ObjectBucket.
     CreateBucket(Box<ObjectBucket>),
@@ -73,7 +73,7 @@ pub enum ObcAct {
 pub enum ObcAnswer {
     /// The ObjectBucketClaim as it is now, or `None` if it does not exist.
     Obc(Option<Box<Obc>>),
-    /// True if its namespace exists and is not terminating.
+    /// True if the namespace of the claim exists and is not terminating.
     Namespace(bool),
     /// The storage class.
     Class(Option<BucketClass>),

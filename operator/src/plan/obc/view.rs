@@ -86,7 +86,7 @@ impl<T> Seen<T> {
 /// Cached objects around an ObjectBucketClaim.
 #[derive(Clone, Debug, Default)]
 pub struct ObcCached {
-    /// Its storage class.
+    /// Storage class of the claim.
     pub class: Option<BucketClass>,
     /// The ObjectBuckets of the names that the claim's ObjectBucket may have.
     pub buckets: Vec<Bucket>,
@@ -128,7 +128,7 @@ pub struct ObcView {
     /// True if a POST found the ConfigMap's name taken although the cache lacks it, in this pass or
     /// an earlier one.
     pub(super) is_map_taken: bool,
-    /// True if its namespace is not terminating, according to a live read.
+    /// True if the namespace of the claim is not terminating, according to a live read.
     pub(super) stays: Option<bool>,
     /// Events about the effects of this pass.
     pub(super) events: Vec<Announcement>,

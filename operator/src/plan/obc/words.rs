@@ -43,7 +43,7 @@ pub struct Pins {
     pub days: Option<i32>,
     /// Name of the BucketClaim or BucketAccess.
     pub shadow: String,
-    /// Kind of that object, with its main option.
+    /// Kind of the BucketClaim or BucketAccess, with its main option.
     pub work: Work,
 }
 
@@ -113,15 +113,15 @@ pub(super) fn mode(word: &str) -> Option<AccessMode> {
 pub struct Bucket {
     /// UID and resourceVersion.
     pub id: ObjectId,
-    /// Its name.
+    /// Name of the ObjectBucket.
     pub name: String,
-    /// True if it has a deletion timestamp.
+    /// True if the ObjectBucket has a deletion timestamp.
     pub deleting: bool,
     /// All finalizers, in order.
     pub finalizers: Vec<String>,
-    /// Reference to its ObjectBucketClaim.
+    /// Reference to the ObjectBucketClaim of the ObjectBucket.
     pub claim: ObjectBucketClaimRef,
-    /// Provisioner that it names as its creator.
+    /// Provisioner that the ObjectBucket names as its creator.
     pub provisioner: Option<String>,
     /// Location of the bucket.
     pub endpoint: ObjectBucketEndpoint,
@@ -129,9 +129,9 @@ pub struct Bucket {
     pub pins: Option<Pins>,
     /// UID of the BucketClaim or BucketAccess, once that exists.
     pub shadow_uid: Option<String>,
-    /// Its phase.
+    /// Phase of the ObjectBucket.
     pub phase: Option<String>,
-    /// True if it has a status.
+    /// True if the ObjectBucket has a status.
     pub has_status: bool,
 }
 
@@ -156,7 +156,7 @@ impl Bucket {
         }
     }
 
-    /// Returns true if it has our finalizer.
+    /// Returns true if the ObjectBucket has our finalizer.
     pub(super) fn has_finalizer(&self) -> bool {
         self.finalizers.iter().any(|name| name == OBC_FINALIZER)
     }

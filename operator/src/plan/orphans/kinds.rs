@@ -15,7 +15,7 @@ use super::super::secret::Stored;
 pub trait Kind: Clone + Copy + fmt::Debug + PartialEq + Eq + Send + Sync + 'static {
     /// UID of such an object.
     type Uid: Clone + fmt::Debug + Ord + Send + Sync;
-    /// Its namespace and name.
+    /// Namespace and name of such an object.
     type At: Clone + fmt::Debug + fmt::Display + Ord + Send + Sync;
 
     /// Noun for such an object, in messages.

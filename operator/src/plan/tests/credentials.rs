@@ -205,7 +205,8 @@ fn a_key_whose_name_a_post_found_taken_is_looked_for_twice() {
     assert!(matches!(step(&view), Step::Act(Act::CreateConsumer(_))), "it is used: {}", step(&view));
 }
 
-/// For example a backup copy. A pass that took it for a key of a later generation would never end.
+/// A Secret with such a name is, for example, a backup copy. A pass that took it for the key of a
+/// later generation would never end.
 #[test]
 fn a_secret_under_a_name_of_no_generation_is_told_of() {
     let mut given = bound();

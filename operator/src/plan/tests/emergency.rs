@@ -59,7 +59,7 @@ fn a_revocation_reads_the_claim_notes_deletes_looks_for_what_it_can_not_see_and_
 }
 
 // covers: 3.3.revoke.deleted, 3.3.revoke.first
-/// Somebody removed its labels, so no cache and no list shows it.
+/// Somebody removed the labels of the key, so no cache and no list shows it.
 #[test]
 fn a_key_that_only_its_name_leads_to_is_deleted_before_the_next_is_made() {
     let mut given = leaked();

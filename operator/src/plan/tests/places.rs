@@ -141,7 +141,7 @@ fn a_record_is_made_again_for_the_store_that_its_key_is_for() {
     assert_eq!((made.endpoint.as_str(), made.adopted), ("http://s3.example", true));
 }
 
-/// The claim returns to a backend whose endpoint is another store by now.
+/// The claim returns to a backend whose endpoint has become that of another store.
 #[test]
 fn a_key_to_the_store_before_does_not_bind_a_claim_to_a_bucket_of_another() {
     let mut given = bound();

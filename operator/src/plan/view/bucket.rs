@@ -18,15 +18,15 @@ pub(super) struct BucketFacts {
     pub(super) at: Option<Target>,
     /// Result of the last look at it.
     pub(super) seen: Option<BucketSeen>,
-    /// Account that owns it.
+    /// Account that owns the bucket.
     pub(super) owner: Option<OwnerSeen>,
-    /// True if it is empty.
+    /// True if the bucket is empty.
     pub(super) empty: Option<bool>,
     /// Answer to CreateBucket.
     pub(super) created: Option<CreateAnswer>,
     /// True if the ownership tags are set, or the store does not support tagging.
     pub(super) tagged: bool,
-    /// Its versioning, as this pass read or set it.
+    /// Versioning of the bucket, as this pass read or set it.
     pub(super) versioning: Option<VersioningSeen>,
     /// End of the last slice of emptying.
     pub(super) purge: Option<PurgeEnd>,
@@ -76,7 +76,7 @@ impl View {
         self.bucket.created
     }
 
-    /// Returns true if its tags are set, or the store does not support tagging.
+    /// Returns true if the tags of the bucket are set, or the store does not support tagging.
     pub(in super::super) fn bucket_tagged(&self) -> bool {
         self.bucket.tagged
     }

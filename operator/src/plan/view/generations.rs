@@ -13,7 +13,7 @@ use super::View;
 const AHEAD: u64 = 16;
 
 /// Returns true if an internal Secret with this claim's label belongs to another claim: its data
-/// has another UID, and its name does not follow from this claim's UID. Labels prove nothing (spec
+/// has another UID, and its name is not derived from this claim's UID. Labels prove nothing (spec
 /// §2).
 pub(super) fn is_anothers(uid: &ClaimUid, secret: &Stored) -> bool {
     let is_numbered = secret.labelled_generation(|it| AccessKeyId::of(uid, it).secret_name()).is_some();

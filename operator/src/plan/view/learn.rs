@@ -332,8 +332,8 @@ impl View {
         }
     }
 
-    /// Forgets what only one read found absent, so that it is read again: credentials, records, and
-    /// the binding of a claim that may have one.
+    /// Forgets objects that a single read found absent, so that they are read again: credentials,
+    /// records, and the binding of a claim that may have one.
     fn doubt_early_reads(&mut self) {
         let public = self.claim().desired.as_ref().map_or(true, |desired| desired.anonymous.is_some());
         let binding = AnonymousBinding::name(&self.claim().uid);

@@ -45,8 +45,8 @@ pub use setting::Setting;
 pub struct Cached {
     /// Internal Secrets with the claim's UID.
     pub internal: Vec<Stored>,
-    /// Secrets in the claim's namespace that it controls, or that have the name of its consumer
-    /// Secret.
+    /// Secrets that the claim controls, or that have the name of its consumer Secret, in its
+    /// namespace.
     pub consumers: Vec<Stored>,
     /// Queries for the Secrets of the claim that the watch has shown and an earlier live read
     /// missed. Either the watch lags behind, or that read was stale.

@@ -38,7 +38,7 @@ pub struct Remembered {
 /// A bucket that a claim has released: its record was deleted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LetGo {
-    /// Its record.
+    /// Record of the released bucket.
     pub record: BucketRecord,
     /// True if the bucket is gone, as observed or caused by the pass that deleted the record.
     pub gone: bool,

@@ -24,9 +24,9 @@ pub(super) struct Side {
 /// Values that operations can refer to.
 #[derive(Default)]
 struct Seen {
-    /// UIDs, by resource and name.
+    /// UIDs by resource and name.
     uids: BTreeMap<String, String>,
-    /// Versions by resource and name, the oldest first.
+    /// Resource versions by resource and name, oldest first.
     versions: BTreeMap<String, Vec<String>>,
     token: String,
 }

@@ -43,7 +43,7 @@ pub struct Call {
     pub headers: Vec<(&'static str, String)>,
     /// Body of the request.
     pub body: Body,
-    /// Keys that sign it.
+    /// Keys that sign the request.
     pub signer: Signer,
 }
 

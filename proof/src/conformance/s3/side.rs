@@ -57,7 +57,7 @@ pub(super) struct StoreAnswer {
     pub(super) code: u16,
     pub(super) headers: HeaderMap,
     bytes: Bytes,
-    /// Parsed body, if it is a document.
+    /// Parsed body, if the body is a document.
     pub(super) document: Option<Value>,
 }
 

@@ -27,7 +27,7 @@ struct Open {
     name: String,
     fields: Map<String, Value>,
     text: String,
-    /// True if it contains elements. Its text is only indentation then.
+    /// True if the element has child elements. Its text is only indentation then.
     has_children: bool,
 }
 

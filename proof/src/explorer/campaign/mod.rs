@@ -48,8 +48,7 @@ const ORDERS: u64 = 24;
 const CHUNK: usize = 10_000;
 /// Number of failures that are shrunk; further ones most likely have the same causes.
 const MOST_SHRUNK: usize = 10;
-/// Time that shrinking may take beyond a time limit, as a run that has used up its time may have
-/// failures too.
+/// Minimum time for shrinking: a campaign that has used up its time limit may have failures too.
 const SHRINKING: Duration = Duration::from_secs(60);
 
 /// Runs a campaign, and reports its progress on the caller's thread.
@@ -100,7 +99,7 @@ struct Work<'a, P> {
     /// Number of schedules of all shards together, as far as they are known.
     numbered: usize,
     quick: Quick,
-    /// Schedules that broke a promise, by their place among all.
+    /// Schedules that broke a promise, by their index among those of this shard.
     failures: BTreeMap<usize, Failure>,
     /// True if the caller has cut the campaign short.
     cut_short: bool,
@@ -135,8 +134,9 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
             && (self.campaign.profile != Profile::Deep || self.pairs(&sound))
     }
 
-    /// Returns the number of schedules of this shard, `first` of them at the beginning, without
-    /// pairs. Quick plans are not counted, because they are few and depend on each other.
+    /// Returns the number of schedules of this shard, without pairs. `first` schedules come before
+    /// those of the scenarios. Quick plans are not counted, because they are few and depend on each
+    /// other.
     fn foresee(&self, first: usize, undisturbed: &[Undisturbed]) -> usize {
         if self.campaign.profile == Profile::Quick {
             return 0;
@@ -318,6 +318,7 @@ impl<P: FnMut(Progress<'_>) -> ControlFlow<()>> Work<'_, P> {
         })
     }
 
+    /// Adds a finished schedule to the report, and reports the progress.
     fn take_down(&mut self, place: usize, schedule: &Schedule, done: &Done<Verdict>) {
         self.done += 1;
         let (report, name) = (&mut self.report, schedule.scenario.name);

@@ -32,11 +32,11 @@ pub struct KeyChart {
 pub struct Key {
     /// The access key id.
     pub id: String,
-    /// Time of its creation.
+    /// Time of the creation.
     pub minted: i64,
     /// Time at which its expiry was set.
     pub stamped: Option<i64>,
-    /// Time at which it expires.
+    /// Time at which the key expires.
     pub expires: Option<i64>,
     /// Time of its deletion.
     pub removed: Option<i64>,
@@ -56,7 +56,7 @@ pub struct Published {
 pub struct Tenant {
     /// Namespace and consumer Secret.
     pub name: String,
-    /// Its uses of keys.
+    /// Uses of keys by the tenant.
     pub uses: Vec<Use>,
 }
 

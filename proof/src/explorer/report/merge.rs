@@ -21,9 +21,9 @@ pub enum MergeError {
         first: Shard,
         /// The property that differs.
         what: &'static str,
-        /// Its value in the shard.
+        /// Value of the property in the shard.
         found: String,
-        /// Its value in the first shard.
+        /// Value of the property in the first shard.
         expected: String,
     },
     /// A scenario ran differently without faults, though both builds have the same sources.

@@ -54,8 +54,8 @@ pub(super) fn is_judged(promise: Promise, schedule: &Schedule, outcome: &Outcome
 
 /// Returns true if the end of a run was compared with that of another.
 ///
-/// That is so if it reached what the user wanted, no other actor changed anything, and no other
-/// promise was broken.
+/// A run is compared if it reached what the user wanted, no other actor changed anything, and no
+/// other promise was broken.
 fn is_compared(promise: Promise, outcome: &Outcome) -> bool {
     let somebodys = |fault: &Fault| others::is_somebodys_doing(*fault);
     outcome.reached

@@ -115,8 +115,7 @@ fn both_were_renamed(facts: &Facts, faults: &[Fault]) -> bool {
     renamed > 1 && [CLAIM, FIRST.name].iter().any(|name| facts.ready(NAMESPACE, name) == "SecretConflict")
 }
 
-/// Returns the steps in which a claim to an existing bucket that must not be adopted is created and
-/// deleted.
+/// Returns the steps that create and delete a claim to an existing bucket that must not be adopted.
 fn refused_and_deleted(content: Option<ScenarioStep>, spec: &str) -> Vec<ScenarioStep> {
     let theirs = ScenarioStep::Store(StoreStep::PutBucket { account: ADMIN_ACCOUNT, bucket: BUCKET });
     let given = [ScenarioStep::Begin, give_claim(spec), pass(30), ScenarioStep::Delete(PHOTOS)];

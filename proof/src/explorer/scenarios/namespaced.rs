@@ -12,7 +12,7 @@ use super::words::{BASE, BOUND, BUCKET, ask_to_rotate, at_work, check_bound, cla
 
 /// The namespace and the name of a claim that no operator serves any more.
 const OTHER: (&str, &str) = ("team-b", "other");
-/// Its bucket.
+/// The bucket of that claim.
 const OTHERS_BUCKET: &str = "team-b-other";
 
 /// Returns the options of a world whose first operator serves all namespaces, and each later one

@@ -25,14 +25,14 @@ fn noted() -> Value {
 
 /// Returns true if the operator finds no Secret of the claim, so that the annotation counts.
 ///
-/// That is so for a claim that was recreated, and for one whose Secrets lost their labels. The
+/// No Secret is found for a claim that was recreated, or whose Secrets lost their labels. The
 /// gateway doesn't serve those keys either.
 fn has_no_secret_here(fault: &Fault) -> bool {
     let unlabelled = StowageFault::Tamper(Tampering::RelabelInternal);
     *fault == Fault::Project(StowageFault::Recreate) || *fault == Fault::Project(unlabelled)
 }
 
-/// A claim's owner names another operator on it, and then its key leaks.
+/// The owner of a claim annotates it with another operator, and then its key leaks.
 pub(in super::super) static REVOKED: Scenario = Scenario {
     name: "revoke-noted",
     about: "a claim's owner notes another operator on it, and has every key end at once",
@@ -51,8 +51,8 @@ pub(in super::super) static REVOKED: Scenario = Scenario {
             && *handled == claim["metadata"]["annotations"][REVOKE]
             && facts.internal(Role::VirtualCredential, NAMESPACE, CLAIM).len() == 1
     }),
-    // A paused claim gets no new key. A claim that lost its finalizer, and with it the annotation
-    // that names its operator, is served as before.
+    // A paused claim gets no new key. A claim that lost its finalizer also lost the annotation, and
+    // this operator serves it again.
     otherwise: |facts, faults| {
         let is_left_so = |fault: &Fault| match fault {
             Fault::Project(StowageFault::Edit(Edit::Pause)) => true,

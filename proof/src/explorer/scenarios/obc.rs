@@ -119,8 +119,8 @@ const UNDONE: Goal = Goal::new("the edits of BucketClaim and ConfigMap are undon
         && (shadow.is_null() || (shadow["spec"]["deletionPolicy"] == "Retain" && shadow["spec"]["forceDelete"] != true))
 });
 
-/// Returns true if the BucketClaim was deleted before the edit could be undone: its bucket was then
-/// deleted as the edit demanded, and another one was created.
+/// Returns true if the BucketClaim was deleted before the edit could be undone: the bucket was then
+/// deleted as the edit demanded, and another bucket was created.
 fn edit_stood(facts: &Facts, faults: &[Fault]) -> bool {
     let shadow = facts.object("bucketclaims", NAMESPACE, SHADOW);
     !faults.is_empty() && is_bound(facts) && shadow["status"]["bucketOrigin"] == "Created"
@@ -236,7 +236,7 @@ fn is_gone(facts: &Facts) -> bool {
         && facts.secrets(Role::BucketRecord).next().is_none()
 }
 
-/// Checks that one object of each kind exists, and that they agree.
+/// Checks that there is exactly one object of each kind, and that the objects agree.
 fn check_one(facts: &Facts, _: &[Fault]) -> Result<(), String> {
     let buckets = facts.all("objectbuckets").count();
     let told = &facts.object("configmaps", NAMESPACE, CLAIM)["data"]["BUCKET_NAME"];

@@ -183,7 +183,7 @@ pub(in super::super) static OLDER_PAUSED: Scenario = Scenario {
     check: |_, _| Ok(()),
 };
 
-/// Returns the step in which a user restricts the backend to these namespaces.
+/// Returns a step in which a user restricts the backend to these namespaces.
 pub(super) fn allowed_for(namespaces: &[&str]) -> ScenarioStep {
     ScenarioStep::Patch(MAIN, json!({"spec": {"allowedNamespaces": {"names": namespaces}}}))
 }

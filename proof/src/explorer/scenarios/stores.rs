@@ -120,7 +120,7 @@ pub(in super::super) static ENDPOINT: Scenario = Scenario {
     },
 };
 
-/// Returns true if the claim has one Secret of this role, and its endpoint is this one.
+/// Returns true if the claim has exactly one Secret of this role, for this endpoint.
 fn are_at(endpoint: &str, role: Role, facts: &Facts) -> bool {
     let all = facts.internal(role, NAMESPACE, CLAIM);
     matches!(all.as_slice(), [(_, only)] if field(only, "endpoint").as_deref() == Some(endpoint))
@@ -277,7 +277,7 @@ fn with_second() -> String {
     format!("{BASE}\n---\n{second}")
 }
 
-/// Returns the options of the usual world, with a store for the second backend.
+/// Returns the usual world with a store for the second backend.
 fn two_stores() -> Options {
     let endpoint = Endpoint::parse(SECOND_ENDPOINT).expect("it is a URL");
     let second = BackendStore { name: "second".to_owned(), endpoint, ..BackendStore::main() };

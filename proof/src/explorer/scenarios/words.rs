@@ -17,37 +17,37 @@ pub(super) use stowage_world::scenes::words::{
     BOUND, PHOTOS, check_bound, check_keys, consumers, give_claim, pass, patch,
 };
 
-/// Returns the options of the usual world.
+/// Returns the usual world.
 pub(super) fn usual() -> Options {
     Options::default()
 }
 
-/// Returns the step in which a user requests a rotation.
+/// Returns a step in which a user requests a rotation.
 pub(super) fn ask_to_rotate(value: &str) -> ScenarioStep {
     patch(json!({"metadata": {"annotations": {"broker.stowage.io/rotate": value}}}))
 }
 
-/// Returns the step in which a user revokes every key.
+/// Returns a step in which a user revokes every key.
 pub(super) fn revoke(value: &str) -> ScenarioStep {
     patch(json!({"metadata": {"annotations": {"broker.stowage.io/revoke": value}}}))
 }
 
-/// Returns the step in which a user pauses the claim, or resumes it if `value` is null.
+/// Returns a step in which a user pauses the claim, or resumes it if `value` is null.
 pub(super) fn pause(value: Value) -> ScenarioStep {
     patch(json!({"metadata": {"annotations": {"broker.stowage.io/paused": value}}}))
 }
 
-/// Returns the steps in which these manifests are applied and an operator starts.
+/// Returns the steps that apply these manifests and start an operator.
 pub(super) fn at_work(manifests: &str) -> Vec<ScenarioStep> {
     vec![ScenarioStep::Apply(manifests.to_owned()), WorldStep::StartOperator.into(), pass(5)]
 }
 
-/// Allows no other end than those that a fault may lead to in every scenario.
+/// Accepts no other end of a scenario than those that a fault may cause in every scenario.
 pub(super) fn no_other(_: &Facts, _: &[Fault]) -> bool {
     false
 }
 
-/// Requires nothing beyond the goal and the general conditions.
+/// Checks nothing beyond the goal and the general conditions.
 pub(super) fn nothing_more(_: &Facts, _: &[Fault]) -> Result<(), String> {
     Ok(())
 }

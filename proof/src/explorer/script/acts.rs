@@ -57,9 +57,9 @@ pub enum How {
     OtherBody,
     /// Presigned.
     Presigned {
-        /// Seconds since it was signed.
+        /// Seconds since the URL was signed.
         ago: i64,
-        /// Seconds of its validity.
+        /// Validity of the URL in seconds.
         expires: u32,
     },
     /// With this path, unchanged.

@@ -67,7 +67,7 @@ impl Row {
         self.weight == Weight::Routine && self.fault.is_none()
     }
 
-    /// Returns true if it is the same use of a key as another row.
+    /// Returns true if the row is the same use of a key as another row.
     pub fn repeats(&self, other: &Self) -> bool {
         self.weight == Weight::Use
             && other.weight == Weight::Use

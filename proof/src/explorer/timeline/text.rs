@@ -96,7 +96,7 @@ pub struct Shown<'a> {
     pub row: &'a Row,
     /// Indices of the rows folded into it, and of the routine rows after them.
     pub places: std::ops::Range<usize>,
-    /// Number of equal uses folded into it.
+    /// Number of equal uses folded into the row.
     times: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Tests of accesses: the truth of their status about their keys (I16).
+//! Tests of I16 for accesses: the status of a BucketAccess does not deny a key that works.
 
 use serde_json::json;
 use stowage_world::OPERATOR_NAMESPACE;
@@ -8,7 +8,7 @@ use super::story::{By, Story, encode};
 
 const KEY: &str = "va-aksa1";
 
-/// Returns an access whose status names its key.
+/// Returns a history with a BucketAccess, its credential Secret, and a status that names the key.
 fn opened() -> Story {
     let mut story = Story::new();
     let access = json!({"metadata": {"uid": "a-1", "namespace": "team-b", "name": "reader"}, "spec": {"buckets": []}});
@@ -49,8 +49,8 @@ fn an_access_says_that_it_has_no_key_once_none_works() {
     ended.assert_kept();
 }
 
-/// After another actor wrote the access or its Secrets, the status may say what the operator need
-/// not know.
+/// I16 covers the operator's own writes only. Once another client has changed the access or its
+/// Secrets, the status is not judged.
 #[test]
 fn what_others_write_is_not_the_operators_word() {
     let mut story = opened();

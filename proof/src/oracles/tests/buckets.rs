@@ -393,7 +393,7 @@ fn a_consumer_secret_under_a_name_from_before_is_left_unless_the_name_of_now_is_
     }
 }
 
-/// Such a Secret opens nothing, and is deleted once the claim proceeds.
+/// A Secret with a deleted key gives no access, and is deleted once the claim proceeds.
 #[test]
 fn a_consumer_secret_whose_key_somebody_deleted_may_be_left_by_a_claim_that_can_not_go_on() {
     for (status, key_is_gone, is_left) in [("False", true, false), ("False", false, true), ("True", true, true)] {

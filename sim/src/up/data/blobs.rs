@@ -62,7 +62,7 @@ impl Blobs {
     /// Checks that these blobs exist and have at least these lengths in bytes.
     ///
     /// # Errors
-    /// Returns one sentence if a blob is missing or too short.
+    /// Returns an error message if a blob is missing or too short.
     pub(super) fn check(&self, wanted: &BTreeMap<u64, u64>) -> Result<(), String> {
         for (id, least) in wanted {
             let path = self.file(*id);
@@ -78,7 +78,7 @@ impl Blobs {
     /// durable.
     ///
     /// # Errors
-    /// Returns one sentence if a directory can't be read or a blob can't be removed.
+    /// Returns an error message if a directory can't be read or a blob can't be removed.
     pub(super) fn keep(&self, wanted: &BTreeMap<u64, u64>) -> Result<(), String> {
         for part in 0..SPREAD {
             let directory = self.directory(part);

@@ -40,8 +40,7 @@ struct Pending {
     ended: bool,
 }
 
-/// Holds back writes while it exists, so that changes in the meantime are written in one
-/// transaction.
+/// Holds back writes until it is dropped, so that they are in one transaction.
 pub(in crate::up) struct Together(Changes);
 
 impl Drop for Together {
@@ -132,7 +131,7 @@ impl Changes {
         *self.0.safe.borrow() >= self.0.pending.lock().count
     }
 
-    /// Waits until nothing can be written any more. Returns one sentence with the reason.
+    /// Waits until nothing can be written any more. Returns an error message with the reason.
     pub(super) async fn failure(&self) -> String {
         let mut failed = self.0.failed.subscribe();
         match failed.wait_for(Option::is_some).await.map(|why| why.clone()) {

@@ -43,7 +43,8 @@ impl Database {
     /// Opens a database after checking the integrity of every page.
     ///
     /// # Errors
-    /// Returns one sentence; the file is unchanged then.
+    /// Returns an error message if the file can't be read or is damaged. The file is unchanged
+    /// then.
     pub(super) fn open(path: &Path) -> Result<Self, String> {
         let mut builder = Builder::new();
         let unreadable = |error: io::Error| failed("read", path, &error);
@@ -65,7 +66,7 @@ impl Database {
     /// Calls `take` with all records in the order of their places, until it returns an error.
     ///
     /// # Errors
-    /// Returns one sentence.
+    /// Returns an error message if the file can't be read, or the error of `take`.
     pub(super) fn read(&self, mut take: impl FnMut(&[u8]) -> Result<(), String>) -> Result<(), String> {
         let unreadable = |error: redb::Error| failed("read", &self.path, &error);
         let table = || -> Result<_, redb::Error> { Ok(self.file.begin_read()?.open_table(RECORDS)?) };

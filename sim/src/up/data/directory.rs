@@ -47,7 +47,7 @@ impl Directory {
     /// Opens and locks a directory. It is created if it doesn't exist.
     ///
     /// # Errors
-    /// Returns one sentence, for example if another simulator uses the directory.
+    /// Returns an error message, for example if another simulator uses the directory.
     pub(super) fn open(path: &Path) -> Result<Self, String> {
         if !path.exists() {
             make(path).map_err(|error| failed("make", path, &error))?;

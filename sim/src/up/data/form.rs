@@ -19,7 +19,8 @@ const LONGEST_MARK: u64 = 64;
 /// database.
 ///
 /// # Errors
-/// Returns one sentence if the directory has another version or no database; it is unchanged then.
+/// Returns an error message if the directory has another version or no database; it is unchanged
+/// then.
 pub(super) fn formed(directory: &Directory) -> Result<PathBuf, String> {
     let (mark, database) = (directory.file(MARK), directory.file("records.redb"));
     for path in directory.files(|name| is_numbered(name, "journal-") || is_numbered(name, "snapshot-"))? {

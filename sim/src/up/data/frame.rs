@@ -36,7 +36,7 @@ pub(super) fn frame(content: &[u8]) -> Vec<u8> {
 pub(super) enum Flaw {
     /// The file is not one of a simulator.
     Foreign,
-    /// The file has this version, which is not supported.
+    /// The file has another version.
     Other(u32),
     /// The file is damaged at this byte.
     Broken(usize),

@@ -24,7 +24,7 @@ pub(in crate::up) struct Stored {
     pub(in crate::up) objects: Vec<Kept>,
     /// The version of the last change, including changes of deleted objects.
     pub(in crate::up) version: u64,
-    /// The stores, by name.
+    /// Stores by name.
     pub(in crate::up) stores: BTreeMap<String, StoredStore>,
     /// The issued tokens.
     pub(in crate::up) tokens: Vec<Issued>,
@@ -40,7 +40,7 @@ impl Stored {
     /// Adds a record. `make` creates a store by its name and region.
     ///
     /// # Errors
-    /// Returns one sentence if the record is invalid.
+    /// Returns an error message if the record is invalid.
     fn take(&mut self, record: Record, make: &dyn Fn(&str, &str) -> Store) -> Result<(), String> {
         match record {
             Record::Object(kept) => {
@@ -69,7 +69,7 @@ impl Stored {
 /// Loads the saved state. `make` creates a store by its name and region.
 ///
 /// # Errors
-/// Returns one sentence; the bytes of objects are unchanged then.
+/// Returns an error message if a record can't be read. The bytes of objects are unchanged then.
 pub(super) fn load(database: &Database, blobs: &Blobs, make: &dyn Fn(&str, &str) -> Store) -> Result<Stored, String> {
     let mut stored = Stored::default();
     database.read(|line| {

@@ -66,7 +66,8 @@ impl Data {
     /// Opens a directory and reads its state. `make` creates a store for a region.
     ///
     /// # Errors
-    /// Returns one sentence; the content of the directory is unchanged then.
+    /// Returns an error message if the state can't be read. The content of the directory is
+    /// unchanged then.
     pub(super) fn open(path: &Path, make: impl Fn(&str) -> Store) -> Result<(Self, Stored), String> {
         let directory = Directory::open(path)?;
         let database = Database::open(&form::formed(&directory)?)?;
@@ -175,7 +176,7 @@ impl Data {
         self.directory.release();
     }
 
-    /// Waits until nothing can be saved any more. Returns one sentence with the reason.
+    /// Waits until nothing can be saved any more. Returns an error message with the reason.
     pub(super) async fn failure(&self) -> String {
         self.changes.failure().await
     }
@@ -183,7 +184,7 @@ impl Data {
     /// Reads a small separate file, or creates it durably with the content that `make` returns.
     ///
     /// # Errors
-    /// Returns one sentence if the file can't be read or written, or `make` fails.
+    /// Returns an error message if the file can't be read or written, or `make` fails.
     pub(super) fn file(&self, name: &str, make: impl FnOnce() -> Result<Vec<u8>, String>) -> Result<Vec<u8>, String> {
         use std::io::Write;
         let path = self.directory.file(name);

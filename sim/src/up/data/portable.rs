@@ -156,7 +156,8 @@ impl Reading {
     /// Reads further bytes of the file.
     ///
     /// # Errors
-    /// Returns one sentence.
+    /// Returns an error message if the bytes are damaged or follow the end, or a blob can't be
+    /// written.
     pub(in crate::up) fn push(&mut self, bytes: &[u8]) -> Result<(), String> {
         self.incoming.push(bytes);
         while let Some(content) = self.incoming.next_content().map_err(|flaw| told(&flaw))? {
@@ -234,7 +235,7 @@ impl Reading {
     /// Ends reading. The file has to be complete.
     ///
     /// # Errors
-    /// Returns one sentence.
+    /// Returns an error message if the file is cut off, or the blobs can't be written.
     pub(in crate::up) fn whole(mut self) -> Result<Self, String> {
         self.finish().map_err(|error| format!("its blobs can't be written: {error}"))?;
         self.frozen = std::mem::take(&mut self.loose).into_iter().map(|(id, bytes)| (id, bytes.freeze())).collect();
@@ -244,7 +245,7 @@ impl Reading {
     /// Reads the new content of a store, without changing the store.
     ///
     /// # Errors
-    /// Returns one sentence.
+    /// Returns an error message if a document is invalid or refers to missing bytes.
     pub(in crate::up) fn read<'d>(
         &self,
         store: &Store,
@@ -254,7 +255,7 @@ impl Reading {
         store.read(documents, kept.unwrap_or(Sources::Loose(&self.frozen)))
     }
 
-    /// Hands these blobs over to a store, so that dropping this doesn't remove them.
+    /// Hands these blobs over to a store. Dropping the reader does not remove them any more.
     pub(in crate::up) fn hand_over(&mut self, taken: &BTreeSet<u64>) {
         self.renamed.retain(|_, (id, _)| !taken.contains(id));
     }

@@ -15,7 +15,7 @@ fn rule(but: &Value) -> Value {
     json!([rule])
 }
 
-/// For the creation of a ConfigMap `one` with the label `a: b` in namespace `ns`.
+/// Cases for the creation of a ConfigMap `one` with the label `a: b` in namespace `ns`.
 #[rstest]
 #[case(json!({"rules": rule(&json!({}))}), true)]
 #[case(json!({"rules": []}), false)]

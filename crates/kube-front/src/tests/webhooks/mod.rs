@@ -401,7 +401,7 @@ async fn a_collection_goes_as_far_as_webhooks_let_it() {
     assert_eq!(send(&bench.front, "DELETE", MAPS, &[], b"").await.code, 200);
 }
 
-/// As on a server when a write meets a conflict.
+/// A server also repeats the review if a write meets a conflict.
 #[tokio::test]
 async fn a_webhook_is_asked_anew_if_the_object_changes_while_it_thinks() {
     let other: Arc<Mutex<Option<Cluster>>> = Arc::default();

@@ -101,7 +101,7 @@ fn whatever_the_class_says_by_then_the_access_goes_and_no_claim_is_ever_made(
     assert_eq!((cluster.buckets.len(), &cluster.access), (0, &Value::Null));
 }
 
-/// The ObjectBucket determines the kind, even if the class names a bucket by now.
+/// The ObjectBucket determines the kind, even if the class was edited to name a bucket.
 // covers: 9.there.pins
 #[test]
 fn a_claim_that_has_a_bucket_keeps_it_whatever_the_class_says_later() {

@@ -6,15 +6,19 @@ use super::super::super::OwnerSeen;
 
 use super::*;
 
+/// Tags by an earlier claim of the same name.
 const EARLIER_LIFE: &[(&str, &str)] =
     &[(wire::TAG_INSTALLATION, "cluster-1"), (wire::TAG_CLAIM, "team-a/photos"), (wire::TAG_CLAIM_UID, "u-0")];
+/// Tags by a claim of the same name in another installation.
 const OTHER_CLUSTER: &[(&str, &str)] =
     &[(wire::TAG_INSTALLATION, "cluster-2"), (wire::TAG_CLAIM, "team-a/photos"), (wire::TAG_CLAIM_UID, "u-0")];
+/// Tags by another claim of this installation.
 const ANOTHER: &[(&str, &str)] =
     &[(wire::TAG_INSTALLATION, "cluster-1"), (wire::TAG_CLAIM, "team-b/x"), (wire::TAG_CLAIM_UID, "u-2")];
+/// Tags that no operator wrote.
 const STRANGERS: &[(&str, &str)] = &[("owner", "finance")];
 
-/// Result for an existing bucket.
+/// Decision about an existing bucket.
 #[derive(Debug, PartialEq)]
 enum Fate {
     Taken,
@@ -54,8 +58,8 @@ fn the_adoption_policy_decides_on_buckets_that_were_there(
     assert_eq!(seen, fate);
 }
 
-/// Returns the result for an existing bucket with this owner. After an interrupted create the
-/// bucket is untagged and empty.
+/// Returns the decision about an existing bucket with this owner. After an interrupted create, the
+/// bucket is empty and has no tags.
 fn by_its_owner(owner: OwnerSeen, proof: AdoptionProof, interrupted: bool) -> Fate {
     let mut given = holding(|record| record.absence = interrupted);
     given.backends.insert("main".into(), edited_backend(AdoptionPolicy::Any, |backend| backend.proof = proof));
@@ -92,7 +96,8 @@ fn a_bucket_of_another_account_is_not_taken(
     assert_eq!([false, true].map(|interrupted| by_its_owner(owner, proof, interrupted)), fates);
 }
 
-/// An earlier pass has noted the bucket as adopted.
+/// The record notes an earlier adoption, and the bucket of that name now belongs to another
+/// account.
 // covers: 3.2.adoption.account
 #[test]
 fn a_bucket_that_took_the_place_of_one_that_was_taken_over_is_not_taken() {

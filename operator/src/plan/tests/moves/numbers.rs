@@ -54,8 +54,8 @@ fn a_request_that_only_the_record_of_the_new_bucket_tells_of_raises_nothing() {
     assert!(matches!(step(&view), Step::Act(Act::Mint(_))), "{}", step(&view));
 }
 
-/// Both keys were deleted by hand, and the record of the new bucket lost its labels. Its generation
-/// is the second.
+/// Both keys were deleted by hand. The record of the new bucket has generation 2, and lost its
+/// labels.
 #[test]
 fn a_key_that_is_lost_while_a_claim_moves_is_not_replaced_by_one_of_the_number_that_the_move_aims_at() {
     let mut given = sent_on();
