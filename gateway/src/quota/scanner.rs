@@ -10,7 +10,7 @@ use bytes::BytesMut;
 use http::{HeaderMap, Method};
 use http_body_util::BodyExt;
 use stowage_api::{BucketName, Measured, RecordName, Scanning, Snapshot};
-use tokio::task::JoinSet;
+use tokio::task::{self, JoinSet};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::exchange::Board;
@@ -77,14 +77,14 @@ struct Work {
     failures: Failures,
     put_off: BTreeMap<RecordName, Box<PutOff>>,
     turns: Turns,
-    /// The backends that are being scanned.
-    busy: Vec<String>,
+    /// The buckets that are being scanned, each by a task, and one at most of each backend.
+    busy: Vec<(task::Id, Limited)>,
 }
 
 impl Work {
     /// Records the outcome of a scan.
     fn ended(&mut self, limited: &Limited, outcome: Outcome) {
-        self.busy.retain(|name| *name != limited.backend.name);
+        self.busy.retain(|(_, it)| it.backend.name != limited.backend.name);
         self.turns.had(limited, Instant::now());
         match outcome {
             Outcome::Good => {
@@ -101,6 +101,14 @@ impl Work {
         }
     }
 
+    /// Records that a task has panicked: its backend is free, and its bucket is tried again later.
+    fn panicked(&mut self, task: task::Id) {
+        let limited = self.busy.iter().find(|(id, _)| *id == task).map(|(_, limited)| limited.clone());
+        if let Some(limited) = limited {
+            self.ended(&limited, Outcome::Failed);
+        }
+    }
+
     /// Returns true while a scan may be paused within a page, with uploads in memory.
     fn has_room(&self) -> bool {
         self.put_off.values().filter(|it| it.scan.marker().is_none()).count() < MOST_WITHIN
@@ -114,17 +122,20 @@ impl Quotas {
         let mut running: JoinSet<(Limited, Outcome)> = JoinSet::new();
         loop {
             while let Some(ended) = running.try_join_next() {
-                let Ok((limited, outcome)) = ended else { continue };
-                work.ended(&limited, outcome);
+                match ended {
+                    Ok((limited, outcome)) => work.ended(&limited, outcome),
+                    Err(error) => work.panicked(error.id()),
+                }
             }
             for limited in self.wanted(board, &mut work) {
-                work.busy.push(limited.backend.name.clone());
+                let scanned = limited.clone();
                 let (quotas, board, client) = (self.clone(), board.clone(), client.clone());
                 let (begun, has_room) = (work.put_off.remove(&limited.id), work.has_room());
-                running.spawn(async move {
+                let task = running.spawn(async move {
                     let outcome = quotas.scan_one(&board, &client, &limited, (begun, has_room)).await;
                     (limited, outcome)
                 });
+                work.busy.push((task.id(), scanned));
             }
             sleep(Duration::from_millis(500)).await;
         }
@@ -146,7 +157,7 @@ impl Quotas {
         for (id, limited) in state.limited() {
             let name = limited.backend.name.as_str();
             let may =
-                !work.busy.iter().any(|it| it == name) && work.failures.get(id).is_none_or(|(_, again)| now >= *again);
+                !work.busy.iter().any(|(_, it)| it.backend.name == name) && work.failures.get(id).is_none_or(|(_, again)| now >= *again);
             let rank = work.turns.rank(limited);
             if !may || wanted.get(name).is_some_and(|(other, _)| *other <= rank) || !is_ours(id) {
                 continue;
@@ -359,4 +370,20 @@ async fn ask(
 
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::turns::tests::limited;
+    use super::*;
+
+    #[tokio::test]
+    async fn a_scan_that_panics_keeps_its_backend_from_no_other() {
+        let (bucket, mut work) = (limited("photos", None), Work::default());
+        let task = tokio::spawn(async { panic!("as planned") });
+        work.busy.push((task.id(), bucket.clone()));
+        work.panicked(task.await.expect_err("it panics").id());
+        assert!(work.busy.is_empty());
+        assert!(work.failures.contains_key(&bucket.id), "the bucket is tried again after a while");
+    }
 }

@@ -53,7 +53,7 @@ fn group(limited: &Limited) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::collections::BTreeMap as Map;
     use std::sync::Arc;
     use std::time::Duration;
@@ -63,7 +63,8 @@ mod tests {
     use super::*;
     use crate::registry::{Backend, SecretName, Unusable};
 
-    fn limited(bucket: &str, namespace: Option<&str>) -> Limited {
+    /// Returns a limited bucket of the backend `main`.
+    pub(in crate::quota) fn limited(bucket: &str, namespace: Option<&str>) -> Limited {
         let endpoint = Endpoint::parse("http://s3.example").expect("a URL");
         let bucket = BucketName::parse(bucket).expect("a name");
         let secret = SecretName { namespace: "system".into(), name: "admin".into() };
