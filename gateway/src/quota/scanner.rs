@@ -156,8 +156,8 @@ impl Quotas {
         let mut wanted: BTreeMap<&str, (Rank, &Limited)> = BTreeMap::new();
         for (id, limited) in state.limited() {
             let name = limited.backend.name.as_str();
-            let may =
-                !work.busy.iter().any(|(_, it)| it.backend.name == name) && work.failures.get(id).is_none_or(|(_, again)| now >= *again);
+            let may = !work.busy.iter().any(|(_, it)| it.backend.name == name)
+                && work.failures.get(id).is_none_or(|(_, again)| now >= *again);
             let rank = work.turns.rank(limited);
             if !may || wanted.get(name).is_some_and(|(other, _)| *other <= rank) || !is_ours(id) {
                 continue;
