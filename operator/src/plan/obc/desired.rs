@@ -124,17 +124,17 @@ fn bucket_there(obc: &Obc, there: &str) -> Result<String, Stop> {
 /// Returns the name of the bucket: the given one, or a name derived from prefix and UID, so that it
 /// is the same in every attempt.
 fn bucket(obc: &Obc) -> Result<String, Stop> {
-    let name = match (&obc.spec.bucket_name, &obc.spec.generate_bucket_name) {
-        (Some(name), _) => name.clone(),
+    let (field, name) = match (&obc.spec.bucket_name, &obc.spec.generate_bucket_name) {
+        (Some(name), _) => ("bucketName", name.clone()),
         (None, Some(prefix)) => {
             let prefix: String = prefix.chars().take(LONGEST_PREFIX).collect();
-            format!("{prefix}-{}", obc.uid())
+            ("generateBucketName", format!("{prefix}-{}", obc.uid()))
         }
         (None, None) => return Err(invalid("one of spec.bucketName and spec.generateBucketName is needed".to_owned())),
     };
     match BucketName::parse(&name) {
         Ok(_) => Ok(name),
-        Err(error) => Err(invalid(format!("spec.bucketName: {error}"))),
+        Err(error) => Err(invalid(format!("spec.{field}: {error}"))),
     }
 }
 

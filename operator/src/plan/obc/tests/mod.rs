@@ -172,6 +172,17 @@ fn the_name_of_the_bucket_follows_from_the_claim(#[case] mut spec: Value, #[case
     }
 }
 
+// covers: 9.shadow
+#[rstest]
+#[case(json!({"bucketName": "No Bucket"}), "spec.bucketName: ")]
+#[case(json!({"generateBucketName": "No Bucket"}), "spec.generateBucketName: ")]
+fn an_invalid_name_is_reported_of_the_field_that_has_it(#[case] mut spec: Value, #[case] begins: &str) {
+    spec["storageClassName"] = "buckets".into();
+    let rest = Cluster::new(spec).pass(99).expect("it ends");
+    let note = &rest.events[0].note;
+    assert!(note.starts_with(begins), "{note}");
+}
+
 // covers: 9.bucket.names
 #[test]
 fn names_of_any_length_come_to_names() {
