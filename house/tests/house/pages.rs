@@ -8,10 +8,11 @@ use crate::code::root;
 
 /// Maximum number of words of a page that is longer than [`LONGEST`], or that has a bound of its
 /// own.
-const BOUNDS: [(&str, usize); 7] = [
+const BOUNDS: [(&str, usize); 8] = [
     ("ARCHITECTURE.md", 2_500),
     ("README.md", 1_400),
     ("docs/operate/troubleshooting.md", 5_500),
+    ("docs/reference/api.md", 4_200),
     ("docs/reference/glossary.md", 800),
     ("docs/reference/held.md", 4_000),
     ("docs/security.md", 5_800),
@@ -22,7 +23,7 @@ const BOUNDS: [(&str, usize); 7] = [
 const LONGEST: usize = 3_500;
 
 /// Maximum number of words of all pages together.
-const TOTAL: usize = 86_000;
+const TOTAL: usize = 86_500;
 
 /// Returns each page of the project with its number of words, as `wc -w` counts them.
 fn pages() -> Vec<(String, usize)> {

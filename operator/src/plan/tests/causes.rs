@@ -367,7 +367,7 @@ fn what_is_wrong_with_bucket_or_credentials_is_told_by_their_condition_too() {
     assert_eq!(bucket, ["BucketNameConflict", "BucketExists", "BucketMissing", "BackendError"]);
     let mut credentials = of(Concern::Credentials);
     credentials.dedup();
-    assert_eq!(credentials, ["CreationInconsistent", "SecretConflict", "CreationInconsistent"]);
+    assert_eq!(credentials, ["CreationInconsistent", "SecretConflict", "CreationInconsistent", "TemplateInvalid"]);
 }
 
 /// Returns the message in the status for a step that failed, for a claim that stays and for one
