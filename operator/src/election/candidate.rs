@@ -27,7 +27,7 @@ pub struct Terms {
     pub call: Duration,
     /// Interval at which a leader renews the Lease.
     pub renewal: Duration,
-    /// Delay after a failed try.
+    /// Delay after a leader's failed try. A candidate that doesn't lead waits for `renewal`.
     pub retry: Duration,
 }
 
@@ -273,9 +273,16 @@ impl Candidate {
 
     /// Applies a failed try: it may have taken effect all the same, or was based on an outdated
     /// version.
+    ///
+    /// If answers are lost for long, each try changes the Lease. A candidate that doesn't lead has
+    /// nothing to lose, so it tries no more often than a leader renews.
     pub(super) fn failed(&mut self, now: Duration) {
+        let delay = match self.role {
+            Role::Lead { .. } => self.terms.retry,
+            Role::StandBy => self.terms.renewal,
+        };
         self.doubtful = true;
-        self.not_before = now + self.terms.retry;
+        self.not_before = now + delay;
     }
 
     fn see(&mut self, record: Option<Record>, now: Duration) {

@@ -148,6 +148,17 @@ fn after_a_try_that_failed_the_lease_is_read_and_not_at_once() {
     assert_eq!(leader.next(at(106)), Move::Take(lease(2, "a")));
 }
 
+// covers: 3.6.elect.renew
+#[test]
+fn one_that_does_not_lead_tries_as_seldom_as_a_leader_renews() {
+    let mut candidate = leader(100);
+    let end = candidate.ends().expect("it leads");
+    assert!(candidate.steps_down(end).is_some());
+    candidate.failed(end);
+    assert_eq!(candidate.next(end), Move::Wait(Some(end + TERMS.renewal)));
+    assert_eq!(candidate.next(end + TERMS.renewal), Move::Look);
+}
+
 // covers: 3.6.elect.unconfirmed
 #[test]
 fn who_is_not_confirmed_in_time_leads_no_longer() {
