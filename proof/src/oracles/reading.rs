@@ -53,6 +53,12 @@ impl Reading {
         Ok(Self { method: received.method.clone(), bucket, key, query, source: source.transpose()?, headers })
     }
 
+    /// Returns true for a HEAD of this object, and nothing more.
+    pub(super) fn is_head_of(&self, bucket: &str, key: &str) -> bool {
+        let is_plain = self.query.is_empty() && self.source.is_none();
+        is_plain && self.method == "HEAD" && self.bucket == bucket && self.key == key
+    }
+
     /// Describes differences from the client's intention.
     pub(super) fn differs(&self, meant: &Meant, body: Option<&Bytes>) -> Vec<String> {
         let mut query = meant.query.clone();

@@ -147,6 +147,26 @@ fn who_is_wrong_costs_the_store_nothing() {
     told(exchange).assert_broken(Promise::G2, "a store is asked for it");
 }
 
+/// The gateway sends a HEAD of each object before it deletes any, and nothing else.
+#[rstest]
+#[case::of_the_object(&["/team-a-photos/a%20b"], true)]
+#[case::twice(&["/team-a-photos/a%20b", "/team-a-photos/a%20b"], false)]
+#[case::of_another(&["/team-a-photos/c"], false)]
+#[case::of_a_version(&["/team-a-photos/a%20b?versionId=1"], false)]
+fn an_object_is_looked_at_before_it_is_deleted(#[case] looked_at: &[&str], #[case] is_kept: bool) {
+    let removed = exchange(Act::Remove(vec!["a b".to_owned()]), "DELETE", "");
+    let looks = looked_at.iter().map(|target| received("HEAD", target, ""));
+    let received = looks.chain(removed.received.clone()).collect();
+    let answer = Answer { status: 204, ..removed.answer.clone() };
+    let removed = Exchange { received, answer, after: holding(&[]), ..removed };
+    match is_kept {
+        true => told(removed).assert_kept(),
+        false => {
+            told(removed).assert_broken(Promise::G3, "team-a/photos asks gateway 0 for DELETE team-a-photos/a b: ")
+        }
+    }
+}
+
 /// Some objects of a DeleteObjects may stay, if the answer lists them.
 #[rstest]
 #[case::told("<DeleteResult><Error><Key>b</Key></Error></DeleteResult>", None)]
