@@ -159,11 +159,10 @@ fn an_object_is_looked_at_before_it_is_deleted(#[case] looked_at: &[&str], #[cas
     let received = looks.chain(removed.received.clone()).collect();
     let answer = Answer { status: 204, ..removed.answer.clone() };
     let removed = Exchange { received, answer, after: holding(&[]), ..removed };
-    match is_kept {
-        true => told(removed).assert_kept(),
-        false => {
-            told(removed).assert_broken(Promise::G3, "team-a/photos asks gateway 0 for DELETE team-a-photos/a b: ")
-        }
+    if is_kept {
+        told(removed).assert_kept();
+    } else {
+        told(removed).assert_broken(Promise::G3, "team-a/photos asks gateway 0 for DELETE team-a-photos/a b: ");
     }
 }
 
