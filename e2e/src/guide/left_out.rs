@@ -32,12 +32,13 @@ const NO_CONTAINER: &str = "no container runs in the simulator";
 const NO_PROXY: &str = "no pod answers behind a Service of the simulator";
 
 /// Patterns and reasons; the first matching row counts.
-const LEFT_OUT: [(Known, &str); 22] = [
+const LEFT_OUT: [(Known, &str); 23] = [
     (Begins("just "), RECIPE),
     (Begins("cargo "), COMPILES),
     (Begins("e2e/promtool/build"), COMPILES),
     (Begins("stowage-proof mutants forbidden-is-absent"), COMPILES),
     (Begins("stowage-proof mutants -o markdown"), COMPILES),
+    (Begins("stowage-proof mutants --record"), COMPILES),
     (Begins("STOWAGE_MINIO_IMAGE="), "needs a Docker engine"),
     (Begins("fuzz/run"), FUZZES),
     (Begins("STOWAGE_FUZZ_TARGET="), FUZZES),
