@@ -43,7 +43,7 @@ impl Upstream {
     /// Deletes about `most` items of a bucket, uploads first, because an upload that is completed
     /// later would create a version.
     ///
-    /// When a request fails, the running ones are still awaited, so that the count is correct.
+    /// After a failed request the running ones are still awaited, so that the count is correct.
     ///
     /// The result is a refusal if the lists begin like those of the slice before, whose items were
     /// all reported as deleted. This happens if a key contains a character that XML can't represent

@@ -31,7 +31,7 @@ impl Connect for OneStore {
 
 /// A world with [`BASE`] applied and a running operator, at rest.
 ///
-/// When it is dropped, it asserts that no secret key is anywhere but in Secrets (oracle I11), see
+/// Dropping it asserts that no secret key is anywhere but in Secrets (oracle I11), see
 /// [`Secrecy`].
 pub struct Stage {
     pub world: World,
